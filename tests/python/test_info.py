@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from typer.testing import CliRunner
 import quiltmd
 from quiltmd.commands.cli import app
 from quiltmd.commands.system_facts import system_facts
+from quiltmd.commands.watch import is_done
 from quiltmd.exchange import runner as exchange_runner
+from quiltmd.exchange.analysis import read_history
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.running import runner, stages
 from quiltmd.running.config import as_toml, build_config, build_config_of, read_config
+from quiltmd.running.folder import Folder
 
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
 Files = tuple[Path, Path]
@@ -162,6 +166,68 @@ def test_how_far_an_exchange_is(folders: Path) -> None:
     assert (facts["state"], facts["steps"]) == ("done", "20 of 20 of each replica")
     assert facts["iterations"] == 4
     assert facts["states"] == ["300 K", "301 K", "302 K"]
+
+
+def test_an_exchange_is_watched_and_reported(folders: Path, tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["watch", "--once", str(folders / "exchange")]).stdout
+    lines = shown.splitlines()
+    assert lines[0] == "exchange, replica exchange, step 20 of 20 (100.0%), done"
+    assert lines[1].split() == [
+        "state",
+        "swaps",
+        "with",
+        "next",
+        "potential,",
+        "kJ/mol",
+        "round",
+        "trips",
+    ]
+    summary = info(folders / "exchange")
+    assert lines[2].split()[:3] == ["0:", "300", "K"]
+    assert lines[4].split()[3:] == [f"{summary['mean_energy'][2]:.1f}", "0"]
+    assert "potential energy of state 0, kJ/mol" in shown
+    assert is_done(Folder(folders / "exchange"))
+    out = tmp_path / "page.html"
+    done = CliRunner().invoke(app, ["report", str(folders / "exchange"), "--out", str(out)])
+    assert done.exit_code == 0
+    text = out.read_text()
+    for part in ("3 replicas from 300 K to 302 K", "4 iterations", "State of replica 0"):
+        assert part in text
+    assert f"{summary['mean_energy'][1]:.1f}" in text
+    assert "http" not in text.replace("http://www.w3.org", "")
+
+
+def test_an_exchange_that_has_just_begun_is_shown(folders: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "begun"
+    shutil.copytree(folders / "exchange", folder)
+    for name in ("exchange.csv", "energies.csv"):
+        text = (folder / name).read_text().split("\n")[0]
+        (folder / name).write_text(text + "\n")
+    shown = CliRunner().invoke(app, ["watch", "--once", str(folder)]).stdout
+    assert "no iteration is done yet" in " ".join(shown.split())
+    assert CliRunner().invoke(app, ["report", str(folder)]).exit_code == 0
+    assert "no iteration is done yet" in (folder / "report.html").read_text()
+    assert info(folder)["steps"] == "0 of 20 of each replica"
+
+
+def test_the_picture_of_an_exchange_names_states_by_whole_numbers(folders: Path) -> None:
+    figures: list[Any] = []
+
+    def keep(figure: Any, *_: Any, **__: Any) -> None:
+        figures.append(figure)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matplotlib.figure.Figure.savefig", keep)
+        read_history(folders / "exchange").plot("unused.png")
+    ways, rates, energies = figures[0].axes
+    for axis in (ways.yaxis, rates.xaxis):
+        ticks = axis.get_major_locator()()
+        assert all(tick == round(tick) for tick in ticks)
+        assert {0, 1, 2} <= {*ticks}
+    named = [text.get_text() for text in ways.get_legend().get_texts()]
+    assert named == ["replica 0", "replica 1", "replica 2"]
+    named = [text.get_text() for text in energies.get_legend().get_texts()]
+    assert named == ["state 0: 300 K", "state 1: 301 K", "state 2: 302 K"]
 
 
 def test_polymers_are_told_by_chain(alanine: Files) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from ..outputs.files import replace_file
 from ..running.folder import Folder
-from ..running.stages import has_stages
+from .exchange_page import make_exchange_report
 from .run_page import make_report
 from .stages_page import make_stages_report
 
@@ -24,10 +24,18 @@ def report(
     """A run as one HTML page: energies, temperature, pressure, RMSD, speed, settings.
 
     Of a run with stages, all of them one after another; the folder of a stage has a report of its
-    own.  The page stands alone: nothing is fetched when it is opened.
+    own.  Of a replica exchange, its states, swaps and round trips.  The page stands alone: nothing
+    is fetched when it is opened.
     """
     place = Folder(folder.absolute())
     path = place.report if out is None else out
-    make = make_stages_report if has_stages(place.path) else make_report
-    replace_file(path, make(place).encode(errors="xmlcharrefreplace"))
+    replace_file(path, _make(place).encode(errors="xmlcharrefreplace"))
     print(path)
+
+
+def _make(place: Folder) -> str:
+    """The page of what is in a folder."""
+    settings = place.settings()
+    if "exchange" in settings:
+        return make_exchange_report(place)
+    return make_stages_report(place) if "stage" in settings else make_report(place)

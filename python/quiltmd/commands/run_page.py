@@ -74,8 +74,8 @@ def make_report(folder: Folder) -> str:
     sections.append(("What ran on what", _sessions(sessions)))
     if faults := _faults(sessions):
         sections.append(("Faults of devices", faults))
-    sections.append(("Inputs", table(("file", "SHA-256"), _inputs(config))))
-    sections.append(("Settings", table(("setting", "value"), _settings(config))))
+    sections.append(("Inputs", table(("file", "SHA-256"), inputs_of(config))))
+    sections.append(("Settings", table(("setting", "value"), settings_of_page(config))))
     return page(f"Run {folder.path.name}", summary, sections)
 
 
@@ -201,7 +201,8 @@ def _faults(sessions: list[dict[str, Any]]) -> str:
     return table(headings, rows, 2) if rows else ""
 
 
-def _inputs(config: Config) -> Iterator[Row]:
+def inputs_of(config: Config) -> Iterator[Row]:
+    """Files and their checksums."""
     system = config.system
     for path in (system.topology, system.coordinates, *system.parameters):
         try:
@@ -210,7 +211,8 @@ def _inputs(config: Config) -> Iterator[Row]:
             yield str(path), f"cannot be read: {error.strerror}"
 
 
-def _settings(config: Config) -> Iterator[Row]:
+def settings_of_page(config: Config) -> Iterator[Row]:
+    """Settings that have a use, and their values."""
     for name, section in config.used():
         for key, value in section.items():
             if value != []:

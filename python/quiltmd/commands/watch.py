@@ -24,8 +24,12 @@ from rich.live import Live
 from rich.text import Text
 
 from ..errors import QuiltError
+from ..exchange.analysis import History, read_history
+from ..exchange.config import ExchangeConfig
+from ..exchange.record import state_name
+from ..exchange.runner import steps_of_exchange
 from ..outputs.reporters import LOG_SPEED, group_column
-from ..running.config import Config, build_config
+from ..running.config import Config, build_config, build_config_of
 from ..running.folder import Folder
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 from ..running.spans import clock
@@ -47,7 +51,8 @@ def watch(
 ) -> None:
     """Energies, temperature, pressure and speed of a run, live in the terminal.
 
-    Of a run with stages, those of the stage that it has come to.  Ends when the run has done its
+    Of a run with stages, those of the stage that it has come to; of a replica exchange its states,
+    swaps and round trips, and the log of the first state.  Ends when the run has done its
     steps, or with Ctrl-C; the run goes on.
     """
     place = Folder(folder.absolute())
@@ -99,6 +104,8 @@ def _watched(folder: Folder) -> _Watched:
 
 def _picture(place: Folder, screen: Console) -> Text:
     """The whole screen."""
+    if is_exchange(place):
+        return _picture_of_exchange(place, screen)
     watched = _watched(place)
     folder = watched.folder
     if not folder.config.exists() and has_stages(place.path):
@@ -117,15 +124,69 @@ def _picture(place: Folder, screen: Console) -> Text:
         return text.append("no rows in the log yet\n")
     shown = [(name, title) for name, title in _shown(config) if is_known(log, name)]
     free = size.lines - 3 - math.ceil(len(fault) / width)
+    return text.append(_panels(log, shown, width, free, screen))
+
+
+def _panels(
+    log: Columns, shown: list[tuple[str, str]], width: int, free: int, screen: Console
+) -> str:
+    """Columns of a log, drawn side by side within so many lines."""
     columns, height = _layout(len(shown), width, free)
     height = 0 if len(log["step"]) == 1 else height
     panel = (width - 2 * (columns - 1)) // columns
     plain = not (screen.encoding or "").lower().startswith("utf")
     panels = [_panel(log, name, title, panel, height, plain) for name, title in shown]
-    for begin in range(0, len(panels), columns):
-        for lines in zip(*panels[begin : begin + columns], strict=True):
-            text.append("  ".join(lines).rstrip() + "\n")
-    return text
+    rows = (panels[begin : begin + columns] for begin in range(0, len(panels), columns))
+    return "".join(
+        "  ".join(lines).rstrip() + "\n" for row in rows for lines in zip(*row, strict=True)
+    )
+
+
+def is_exchange(folder: Folder) -> bool:
+    """Whether a folder is that of a replica exchange."""
+    return folder.config.exists() and "exchange" in folder.settings()
+
+
+def _exchange_config(folder: Folder) -> ExchangeConfig:
+    return build_config_of(ExchangeConfig, folder.settings(), str(folder.config))
+
+
+def _picture_of_exchange(folder: Folder, screen: Console) -> Text:
+    """Of a replica exchange: how far it is, its states, and the log of the first of them."""
+    config, step = _exchange_config(folder), steps_of_exchange(folder.path)
+    size = shutil.get_terminal_size((100, 30))
+    width = min(screen.width, size.columns)
+    share = f"{step / config.run.steps:.1%}" if config.run.steps else "100%"
+    end = ", done" if step >= config.run.steps else ""
+    name = f"{folder.path.name}, replica exchange"
+    text = Text(f"{name}, step {step} of {config.run.steps} ({share}){end}\n")
+    try:
+        lines = list(_lines_of_states(read_history(folder.path)))
+    except QuiltError as error:
+        return text.append(f"{error}\n")
+    most = max(3, size.lines - 12)
+    if len(lines) > most:
+        lines = [*lines[: most - 1], f"... {len(lines) - most + 1} more"]
+    text.append("".join(f"{line[:width]}\n" for line in lines))
+    log = folder.path / state_name(0) / "log.csv"
+    if not log.exists():
+        return text
+    first = read_log(log)
+    if len(first["step"]) == 0:
+        return text
+    shown = [("potential", "potential energy of state 0, kJ/mol"), (LOG_SPEED, "speed, ns/day")]
+    return text.append(_panels(first, shown, width, size.lines - 3 - len(lines), screen))
+
+
+def _lines_of_states(history: History) -> Iterator[str]:
+    """A line for each state, in columns."""
+    summary = history.summary()
+    yield f"{'state':<28} {'swaps with next':>15} {'potential, kJ/mol':>18} {'round trips':>11}"
+    for k, name in enumerate(summary["states"]):
+        rate = summary["acceptance"][k] if k + 1 < len(summary["states"]) else None
+        swaps = "" if rate is None else f"{rate:.1%}"
+        energy, trips = summary["mean_energy"][k], summary["round_trips"][k]
+        yield f"{f'{k}: {name}':<28} {swaps:>15} {energy:>18.1f} {trips:>11}"
 
 
 def _layout(panels: int, width: int, lines: int) -> tuple[int, int]:
@@ -226,7 +287,9 @@ def _join(dots: NDArray[np.bool_], begin: tuple[int, int] | None, end: tuple[int
 
 
 def is_done(folder: Folder) -> bool:
-    """Whether the run has done its steps, those of all stages."""
+    """Whether the run has done its steps, those of all stages or replicas."""
+    if is_exchange(folder):
+        return steps_of_exchange(folder.path) >= _exchange_config(folder).run.steps
     if has_stages(folder.path):
         stages = stages_of(folder.settings(), str(folder.config))
         return all(stage.folder.config.exists() and is_done(stage.folder) for stage in stages)

@@ -23,6 +23,8 @@ from .record import ENERGIES, WALKERS, read_table
 from .states import ReplicaState, describe_state
 
 Array = NDArray[np.float64]
+_MOST_NAMED = 12  # replicas and states in legends, for which there is room
+_BESIDE: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}  # the axes
 
 
 @dataclass(frozen=True)
@@ -142,23 +144,45 @@ class History:
     def plot(self, path: str | os.PathLike[str]) -> None:
         """A picture: replicas on their way through the states, acceptance, energies."""
         try:
+            import matplotlib
             from matplotlib.figure import Figure
+            from matplotlib.ticker import MaxNLocator
         except ImportError:
             raise QuiltError("plots need matplotlib: pip install 'quiltmd[plot]'") from None
-        figure = Figure(figsize=(9, 8), layout="constrained")
+        figure = Figure(figsize=(9, 9), layout="constrained")
         ways, rates, histogram = figure.subplots(3, 1)
+        count = len(self.states)
+        few = count <= _MOST_NAMED
+        colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.92, count))
+        dashes = ("-", "--", ":", "-.")  # replicas are told apart without colour, too
         place = np.argsort(self.walkers, axis=1)
-        ways.plot(self.times, place, linewidth=0.8)
+        for replica in range(count):
+            style = {"color": colours[replica], "linestyle": dashes[replica % len(dashes)]}
+            ways.step(self.times, place[:, replica], where="post", linewidth=0.9, **style)
         ways.set(xlabel="time (ps)", ylabel="state", title="replicas")
-        rates.bar(np.arange(len(self.states) - 1) + 0.5, np.nan_to_num(self.acceptance()))
-        rates.set(xlabel="between states", ylabel="acceptance", ylim=(0, 1))
+        _name_states(ways.yaxis, count)
+        rates.bar(np.arange(count - 1) + 0.5, np.nan_to_num(self.acceptance()), width=0.8)
+        rates.set(xlabel="state; bars are between two", ylabel="acceptance", ylim=(0, 1))
+        rates.set_xlim(-0.5, count - 0.5)
+        _name_states(rates.xaxis, count)
         for k, state in enumerate(self.states):
+            style = {"color": colours[k], "linestyle": dashes[k % len(dashes)]}
             values = self.energies[:, k, k]
-            histogram.hist(values, bins=30, histtype="step", label=describe_state(state))
+            label = f"state {k}: {describe_state(state)}"
+            histogram.hist(values, bins=30, histtype="step", label=label, **style)
         histogram.set(xlabel="potential energy (kJ/mol)", ylabel="iterations")
-        if len(self.states) <= 12:
-            histogram.legend(fontsize="small")
+        histogram.yaxis.set_major_locator(MaxNLocator(integer=True))
+        if few:
+            ways.legend([f"replica {k}" for k in range(count)], fontsize="small", **_BESIDE)
+            histogram.legend(fontsize="small", **_BESIDE)
         figure.savefig(path, dpi=120)
+
+
+def _name_states(axis: Any, count: int) -> None:
+    """Has an axis of a picture show states by their whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(nbins=min(count, 12), integer=True, min_n_ticks=1))
 
 
 def read_history(folder: str | os.PathLike[str]) -> History:
