@@ -381,7 +381,7 @@ def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_pa
     without_pme = predicted(*inputs, "--method", "cutoff", "--pme", "pencils")
     assert "run without PME" in str(without_pme.exception)
     unknown = predicted(*inputs, "--ranks", 1, "--plot", tmp_path / "scaling.docx")
-    assert "a figure ends with one of" in str(unknown.exception)
+    assert "the name of a figure must end in" in str(unknown.exception)
 
 
 def test_weak_scaling_from_the_command_line(alanine: tuple[Path, Path], tmp_path: Path) -> None:

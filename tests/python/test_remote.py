@@ -378,7 +378,7 @@ def test_a_worker_by_ssh_has_the_bits_of_an_engine_here(ssh: Path) -> None:
     [
         ("no-such-command", "is not found on me@host: set `command`"),
         ("exit 255;", "ssh has no connection to me@host"),
-        ("echo Welcome to this machine; sleep 5; :", "this is no message of a worker"),
+        ("echo Welcome to this machine; sleep 5; :", "unexpected output from the remote shell"),
     ],
 )
 def test_ssh_that_fails(ssh: Path, command: str, because: str) -> None:

@@ -125,7 +125,7 @@ def test_a_user_s_file_is_no_trajectory_to_replace(tmp_path: Path) -> None:
         ({"file": "../x.xtc", "every": 5}, r"\[\[trajectory\]\] 1, file: must be the name"),
         ({"file": "x.xtc", "evry": 5}, r"\[\[trajectory\]\] 1, evry is not a known key .*'every'"),
         ({"file": "x.xtc", "every": 5, "forces": True}, "XTC has no forces: choose one of .nc"),
-        ({"file": "x.nc", "every": 5, "wrap": False, "center": "all"}, "to center is to wrap"),
+        ({"file": "x.nc", "every": 5, "wrap": False, "center": "all"}, "center needs wrap = true"),
         ({"file": "trajectory.dcd", "every": 5}, "two trajectories have the name trajectory.dcd"),
     ],
 )

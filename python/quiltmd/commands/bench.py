@@ -31,16 +31,14 @@ def bench(
     ] = None,
     transports: Annotated[
         bool,
-        typer.Option(
-            "--transports", help="Compare the ways to carry messages between ranks (two at least)."
-        ),
+        typer.Option("--transports", help="Compare message transports between two or more ranks."),
     ] = False,
     steps: Annotated[
         int, typer.Option(min=0, help="Steps to time; 0: as many as take about ten seconds.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Speed on a standard system, and where the time goes.
+    """Measure the speed on a standard system, task by task.
 
     On a GPU, without --system and --tile: a table of DHFR in sizes up to a million atoms.
     """

@@ -27,7 +27,9 @@ from .bench import parse_tile
 from .options import AsJson
 from .tables import show_table
 
-bench_workers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="What workers cost.")
+bench_workers = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Measure the cost of workers."
+)
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20}
 Row = dict[str, Any]

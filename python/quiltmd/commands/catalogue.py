@@ -28,28 +28,34 @@ COMMANDS = {
     "migrate": ("migrate.migrate", "Move a running simulation to another device."),
     "watch": (
         "watch.watch",
-        "Energies, temperature, pressure and speed of a run, live in the terminal.",
+        "Show energies, temperature, pressure and speed of a run, live in the terminal.",
     ),
     "report": (
         "report.report",
-        "A run as one HTML page: energies, temperature, pressure, RMSD, speed, settings.",
+        "Write one HTML page about a run: energies, temperature, RMSD, speed, settings.",
     ),
     "profile": (
         "profile.profile",
-        "Profile a run from its last checkpoint on; the run itself stays where it is.",
+        "Profile a run from its last checkpoint on, without changing it.",
     ),
-    "info": ("information.info", "What is in input files; without any, what this installation is."),
-    "convert": ("convert.convert", "Write a system, and its state, in OpenMM's formats."),
-    "devices": ("information.devices", "The devices that simulations can run on, each GPU tested."),
+    "info": (
+        "information.info",
+        "Show what input files contain, what a configuration would run, or how far a run is.",
+    ),
+    "convert": ("convert.convert", "Convert a system and its state to OpenMM XML."),
+    "devices": (
+        "information.devices",
+        "List the devices that simulations can run on; tests each GPU.",
+    ),
     "serve": ("serve.serve", "Let simulations elsewhere run on the devices of this machine."),
-    "bench": ("bench.bench", "Speed on a standard system, and where the time goes."),
-    "demo": ("demo.demo", "A protein in water, from input files to a plot."),
+    "bench": ("bench.bench", "Measure the speed on a standard system, task by task."),
+    "demo": ("demo.demo", "Simulate a protein in water, from input files to a plot."),
     "digest": ("digest.digest", "SHA-256 of a checkpoint's step, box, positions and velocities."),
     "predict": (
         "predict.predict_command",
-        "Predict the speed on any number of ranks of a machine that need not be at hand.",
+        "Predict the speed on any number of ranks, here or on another machine.",
     ),
-    "bench-workers": ("bench_workers.bench_workers", "What workers cost."),
+    "bench-workers": ("bench_workers.bench_workers", "Measure the cost of workers."),
 }
 
 

@@ -43,7 +43,7 @@ def convert(
     frame: Annotated[int, typer.Option(help="Frame of a trajectory, from 0.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
 ) -> None:
-    """Write a system, and its state, in OpenMM's formats.
+    """Convert a system and its state to OpenMM XML.
 
     Everything that has an energy is written, or the conversion is refused by name.  By default
     nothing is constrained but what the files constrain.

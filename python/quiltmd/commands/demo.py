@@ -39,10 +39,10 @@ def demo(
     settings: Settings,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
     seconds: Annotated[
-        float, typer.Option(min=0, help="About how long the dynamics may take.")
+        float, typer.Option(min=0, help="Approximate wall-clock time of the dynamics, s.")
     ] = 60.0,
 ) -> None:
-    """A protein in water, from input files to a plot."""
+    """Simulate a protein in water, from input files to a plot."""
     exit_as_stopped(run_demo(out, seconds, settings.get(("run", "device"), "auto")))
 
 

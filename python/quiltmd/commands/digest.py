@@ -15,7 +15,7 @@ from ..running.folder import Folder
 
 def digest(
     checkpoint: Annotated[
-        Path, typer.Argument(help="A checkpoint, or the folder of a run for its last one.")
+        Path, typer.Argument(help="A checkpoint file, or a run folder, for its last checkpoint.")
     ],
 ) -> None:
     """SHA-256 of a checkpoint's step, box, positions and velocities."""

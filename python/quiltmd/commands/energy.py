@@ -59,10 +59,13 @@ def energy(
     ] = None,
     frame: Annotated[
         int | None,
-        typer.Option(help="Frame of a trajectory, from 0; negative counts from the end."),
+        typer.Option(help="Frame of a trajectory, counted from 0, or from the end if negative."),
     ] = None,
     all_frames: Annotated[
-        bool, typer.Option("--all-frames", help="Every frame; forces are (frames, atoms, 3).")
+        bool,
+        typer.Option(
+            "--all-frames", help="Evaluate every frame; forces are then (frames, atoms, 3)."
+        ),
     ] = False,
     trajectory: Annotated[
         Path | None,

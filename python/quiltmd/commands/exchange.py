@@ -34,7 +34,9 @@ def exchange(
     ] = None,
     analyse: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Say what the exchange in this folder did so far."),
+        typer.Option(
+            metavar="DIR", help="Print acceptance and round trips of the exchange in this folder."
+        ),
     ] = None,
     demux: Annotated[
         Path | None,
@@ -44,11 +46,12 @@ def exchange(
         bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")
     ] = False,
     steps: Annotated[
-        int | None, typer.Option(min=0, help="With --resume: steps of each replica, in all.")
+        int | None,
+        typer.Option(min=0, help="With --resume: total number of steps of each replica."),
     ] = None,
     devices: Annotated[
         str | None,
-        typer.Option(metavar="DEVICE;...", help="With --resume: devices, separated by ;"),
+        typer.Option(metavar="DEVICE;...", help="With --resume: devices, separated by semicolons."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

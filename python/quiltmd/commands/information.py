@@ -43,7 +43,7 @@ def info(
     index: IndexFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """What is in input files, what a configuration would run, how far a run is.
+    """Show what input files contain, what a configuration would run, or how far a run is.
 
     Without any files: what this installation is.  Of input files: atoms, molecules, charges, terms,
     box, and what is refused.  Of a configuration, of another program too: what `quiltmd run` would
@@ -87,7 +87,7 @@ def _facts(files: list[Path], index: Path | None, settings: Settings) -> dict[st
 
 
 def devices(as_json: AsJson = False) -> None:
-    """The devices that simulations can run on, each GPU tested."""
+    """List the devices that simulations can run on; tests each GPU."""
     found = find_devices(self_test=True)
     if as_json:
         print(json.dumps(found))

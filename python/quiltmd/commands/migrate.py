@@ -16,7 +16,7 @@ def migrate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a running simulation.")],
     to: Annotated[
         str,
-        typer.Option(metavar="DEVICE", help="Where to: a name of a device, as for quiltmd run."),
+        typer.Option(metavar="DEVICE", help="Device to move to, named as for quiltmd run."),
     ],
 ) -> None:
     """Move a running simulation to another device.

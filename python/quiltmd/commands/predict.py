@@ -39,26 +39,35 @@ def predict_command(
     settings: Settings,
     files: InputFiles = None,
     ranks: Annotated[
-        str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024 doubles from 1 on.")
+        str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024: 1, 2, 4, ... 1024.")
     ] = "1..64",
     machine: Annotated[
-        str, typer.Option(metavar="NAME|FILE.toml", help="The machine.")
+        str, typer.Option(metavar="NAME|FILE.toml", help="Machine to predict for.")
     ] = "h200-nvlink",
     profile: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Take times of tasks from a profiled run of the system."),
+        typer.Option(metavar="RUN", help="Use the task times of a profiled run of this system."),
     ] = None,
     tile: Annotated[str, typer.Option(metavar="NxNxN", help="Repeat the box.")] = "1x1x1",
     away: Annotated[
-        str, typer.Option(metavar="N|AXES", help="Reach in patches, 1 or 2; x, xy: 2 along these.")
+        str,
+        typer.Option(
+            metavar="N|AXES",
+            help="Patches that the cutoff spans, 1 or 2; x, xy: 2 along these axes.",
+        ),
     ] = "1",
     pme: Annotated[
         str,
-        typer.Option(metavar="WAY", help="distributed, pencils, replicated; auto: the fastest."),
+        typer.Option(
+            metavar="WAY",
+            help="How ranks share PME: distributed, pencils, replicated; auto: the fastest.",
+        ),
     ] = "auto",
     is_placed: Annotated[
         bool,
-        typer.Option("--placed/--not-placed", help="Heed which ranks are near each other."),
+        typer.Option(
+            "--placed/--not-placed", help="Place ranks that exchange much data near each other."
+        ),
     ] = True,
     weak: Annotated[
         bool, typer.Option("--weak", help="Weak scaling: the box repeated once for each rank.")
@@ -72,7 +81,7 @@ def predict_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the speed on any number of ranks of a machine that need not be at hand.
+    """Predict the speed on any number of ranks, here or on another machine.
 
     Patches, their assignment and all messages are those of a run; times of tasks come from the
     machine's description, or from a profile; messages are simulated on its network.

@@ -19,13 +19,16 @@ def profile(
     settings: Settings,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     steps: Annotated[
-        int | None, typer.Option(min=1, help="To profile. [default: ten pair-list lifetimes]")
+        int | None, typer.Option(min=1, help="Steps to profile. [default: ten pair-list lifetimes]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="[default: the folder of the run]")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder for the results. [default: the folder of the run]"
+        ),
     ] = None,
 ) -> None:
-    """Profile a run from its last checkpoint on; the run itself stays where it is.
+    """Profile a run from its last checkpoint on, without changing it.
 
     Writes timeline.html, a page that needs no network: the timeline of all ranks, what they wait
     for, balance, messages, critical path; timeline.json for ui.perfetto.dev; profile.csv.

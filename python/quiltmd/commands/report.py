@@ -18,10 +18,11 @@ from .stages_page import make_stages_report
 def report(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="[default: report.html in the folder]")
+        Path | None,
+        typer.Option(metavar="FILE", help="File to write. [default: report.html in the folder]"),
     ] = None,
 ) -> None:
-    """A run as one HTML page: energies, temperature, pressure, RMSD, speed, settings.
+    """Write one HTML page about a run: energies, temperature, RMSD, speed, settings.
 
     Of a run with stages, all of them one after another; the folder of a stage has a report of its
     own.  Of a replica exchange, its states, swaps and round trips.  The page stands alone: nothing

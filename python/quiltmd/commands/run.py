@@ -60,14 +60,13 @@ def run(
     Settings come from a file, from options, or from both; options override the file, but not
     the tables of its stages.
 
-    Of control files of other programs everything that can be done here is taken over, and what has
-    no counterpart is listed; what cannot be done is refused.  Without --out, the results of
-    NAME.mdp or the like go to NAME-quilt.
+    A control file of another program is translated: settings without a counterpart are listed,
+    unsupported ones are refused.  Without --out, the results of NAME.mdp go to NAME-quilt.
 
-    With --resume only these may change: OPTIONS, and the settings of workers; FILES name the same
-    files at other places.
+    With --resume only these may change: OPTIONS, and the settings of workers; FILES tell where
+    the same input files are now.
 
-    Started by mpirun, each process has a rank of the simulation; the first reads and writes.
+    Under mpirun each process is a rank of the simulation; the first reads and writes all files.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
     (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.

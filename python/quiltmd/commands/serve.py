@@ -23,16 +23,20 @@ def serve(
         str,
         typer.Option(help="Address to listen on; 0.0.0.0 for all."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = PORT,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")
+    ] = PORT,
     key: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The key that clients must have; made where there is none. "
+            help="Key file that clients must have; created if missing. "
             "[default: ~/.config/quiltmd/key]",
         ),
     ] = None,
-    sessions: Annotated[int, typer.Option(min=1, help="Simulations at once, at most.")] = 16,
+    sessions: Annotated[
+        int, typer.Option(min=1, help="Maximum number of simulations at the same time.")
+    ] = 16,
     stdio: Annotated[
         bool, typer.Option("--stdio", help="Serve one client by stdin and stdout, as for ssh.")
     ] = False,

@@ -46,10 +46,10 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    seconds: Annotated[float, typer.Option(min=0.1, help="Between two looks.")] = 2.0,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Draw once, then end.")] = False,
 ) -> None:
-    """Energies, temperature, pressure and speed of a run, live in the terminal.
+    """Show energies, temperature, pressure and speed of a run, live in the terminal.
 
     Of a run with stages, those of the stage that it has come to; of a replica exchange its states,
     swaps and round trips, and the log of the first state.  Ends when the run has done its

@@ -122,16 +122,16 @@ class Nonbonded:
     dielectric: float = Field(
         default=78.3,
         ge=0,
-        description="Dielectric constant beyond the cutoff, of a reaction field; 0: infinite.",
+        description="Dielectric constant of the reaction field; 0: infinite.",
     )
     field_of_excluded: bool = Field(
         default=True,
-        description="Whether excluded pairs feel the reaction field, as in GROMACS; in OpenMM "
-        "they do not.",
+        description="Apply the reaction field to excluded pairs, as GROMACS does and OpenMM does "
+        "not.",
     )
     pme_order: Literal[4, 5] | None = Field(
         default=None,
-        description="Order of the PME B-splines, 4 or 5; by default 5, but 4 in small boxes.",
+        description="Order of the PME B-splines, 4 or 5; default: 5, in small boxes 4.",
     )
     pme_tolerance: float = Field(
         default=5e-4,
@@ -142,49 +142,48 @@ class Nonbonded:
     # What follows from it is compared on resume: alpha or bandwidth, and the grid.
     pme_split: Annotated[Literal["prolate", "gaussian"] | None, OnResume.NOT_COMPARED] = Field(
         default=None,
-        description="How the tolerance divides charges between pairs and mesh: prolate (the "
-        "default, a coarser grid) or gaussian (Ewald's, as in other programs).",
+        description="How the Coulomb interaction is split between pairs and mesh: prolate (the "
+        "default, needs a coarser grid) or gaussian (Ewald's, as in other programs).",
     )
     pme_alpha: PerNanometre | None = Field(
         default=None,
         gt=0,
-        description="Ewald coefficient of the gaussian split, 1/nm, instead of the tolerance; "
-        "together with the grid.",
+        description="Ewald coefficient of the gaussian split, 1/nm, instead of pme_tolerance; "
+        "needs pme_grid.",
     )
     pme_bandwidth: float | None = Field(
         default=None,
         ge=4,
         le=20,
-        description="Bandwidth of the prolate split instead of the tolerance; together with the "
-        "grid.",
+        description="Bandwidth of the prolate split, instead of pme_tolerance; needs pme_grid.",
     )
     pme_grid: tuple[int, int, int] | None = Field(
         default=None,
-        description="PME grid, NX,NY,NZ, instead of the tolerance; together with alpha or "
-        "bandwidth.",
+        description="PME grid, NX,NY,NZ, instead of pme_tolerance; needs pme_alpha or "
+        "pme_bandwidth.",
     )
     lennard_jones: Literal["cutoff", "pme"] = Field(
         default="cutoff",
-        description="Lennard-Jones interactions beyond the cutoff: none (cutoff), or, with the "
-        "method pme, the dispersion on a mesh of its own (pme).",
+        description="Lennard-Jones interactions beyond the cutoff: none (cutoff), or dispersion by "
+        "PME (pme), which needs the method pme.",
     )
     lj_pme_tolerance: float = Field(
         default=1e-3,
         gt=0,
         lt=0.5,
-        description="Share of the dispersion that the direct sum leaves out at the cutoff; sets "
+        description="Fraction of a pair's dispersion at the cutoff that the direct sum omits; sets "
         "Ewald coefficient and grid of Lennard-Jones PME.",
     )
     lj_pme_alpha: PerNanometre | None = Field(
         default=None,
         gt=0,
-        description="Ewald coefficient of Lennard-Jones PME, 1/nm, instead of its tolerance; "
-        "together with its grid.",
+        description="Ewald coefficient of Lennard-Jones PME, 1/nm, instead of lj_pme_tolerance; "
+        "needs lj_pme_grid.",
     )
     lj_pme_grid: tuple[int, int, int] | None = Field(
         default=None,
-        description="Grid of Lennard-Jones PME, NX,NY,NZ, instead of its tolerance; together with "
-        "its alpha.",
+        description="Grid of Lennard-Jones PME, NX,NY,NZ, instead of lj_pme_tolerance; needs "
+        "lj_pme_alpha.",
     )
     dispersion_correction: bool = Field(
         default=True,
@@ -200,7 +199,7 @@ class Nonbonded:
         "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force.",
     )
     switch_distance: Nanometres | None = Field(
-        default=None, gt=0, description="Where switching begins, nm; together with it."
+        default=None, gt=0, description="Distance at which switching begins, nm; needs switching."
     )
 
     def __post_init__(self) -> None:

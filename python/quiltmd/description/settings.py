@@ -60,7 +60,7 @@ Seed = Annotated[
     Field(
         ge=0,
         lt=2**63,
-        description="Random seed for initial velocities, thermostat and barostat; by default a new "
+        description="Random seed for initial velocities, thermostat and barostat; default: a new "
         "one.",
     ),
 ]
@@ -76,20 +76,20 @@ Ranks = Annotated[
     int | None,
     Field(
         ge=1,
-        description="Number of ranks, which share the patches of the system; by default one for "
-        "each GPU that the device names, else one.",
+        description="Number of ranks that share the simulation; default: one for each GPU that the "
+        "device names, else one.",
     ),
 ]
 Threads = Annotated[
     int | None,
-    Field(ge=1, description="CPU threads per rank; by default the ranks share all cores."),
+    Field(ge=1, description="CPU threads per rank; default: the ranks share all cores."),
 ]
 TimeConstant = Annotated[
     float,
     Field(
         gt=0,
-        description="Relaxation time of the kinetic energy; of a Nose-Hoover chain, the time that "
-        "its masses follow from, ps.",
+        description="Relaxation time of the kinetic energy, ps; with a Nose-Hoover chain, sets the "
+        "thermostat masses.",
     ),
     Unit("ps"),
 ]
@@ -98,7 +98,7 @@ ThermostatEvery = Annotated[
     Field(
         ge=1,
         le=LONGEST_INTERVAL,
-        description="Steps between actions of a thermostat other than langevin.",
+        description="Steps between thermostat actions; not with langevin.",
     ),
 ]
 RemoveComEvery = Annotated[
@@ -106,11 +106,12 @@ RemoveComEvery = Annotated[
     Field(
         ge=0,
         le=LONGEST_INTERVAL,
-        description="Steps between removals of the motion of the centre of mass; 0: never; by "
-        "default 100.",
+        description="Steps between removals of centre-of-mass motion; 0: never; default: 100.",
     ),
 ]
-ChainLength = Annotated[int, Field(ge=1, le=32, description="Thermostats in a Nose-Hoover chain.")]
+ChainLength = Annotated[
+    int, Field(ge=1, le=32, description="Number of thermostats in a Nose-Hoover chain.")
+]
 HIGHEST_PRESSURE = 1e5  # bar
 
 
@@ -150,11 +151,11 @@ Coupling = Annotated[
 ]
 SurfaceTension = Annotated[
     float,
-    Field(description="Tension of all surfaces normal to z together, bar nm."),
+    Field(description="Surface tension, summed over all surfaces normal to z, bar nm."),
     Unit("bar nm"),
 ]
 BarostatEvery = Annotated[
-    int, Field(ge=1, le=LONGEST_INTERVAL, description="Steps between actions of the barostat.")
+    int, Field(ge=1, le=LONGEST_INTERVAL, description="Steps between barostat actions.")
 ]
 
 Described = TypeVar("Described")

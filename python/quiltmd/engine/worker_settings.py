@@ -54,24 +54,24 @@ class Workers:
     silence:
         Heartbeat timeout: seconds of silence after which a worker counts as lost.
     patience:
-        Seconds that a piece of a run may at least take before the device counts as hanging, where
-        the run can go on elsewhere; it may also take fifty times as long as expected.
+        Shortest time, s, before a silent device is declared hung, if the run can continue
+        elsewhere; the limit is fifty times the expected time of a segment where that is longer.
     spares:
         Devices on which the run goes on when one is lost, in turn.
     verify:
-        Every so many pieces of a run (half a second each), one is done twice and compared; 0: none.
+        Repeat one segment of the run in N (half a second each) and compare; 0: none.
     inject_fault:
         Faults on purpose: see `quiltmd.workers.injection`.
     """
 
     key: Annotated[_File | None, OnResume.MAY_CHANGE] = Field(
         default=None,
-        description="File of the key for devices remote:...; by default ~/.config/quiltmd/key.",
+        description="Key file for devices remote:...; default: ~/.config/quiltmd/key.",
     )
     command: Annotated[str, OnResume.MAY_CHANGE] = Field(
         default="quiltmd",
         min_length=1,
-        description="The command quiltmd on hosts reached by ssh:..., in words of the shell there.",
+        description="How to call quiltmd on hosts reached by ssh:..., as typed in the shell there.",
     )
     silence: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
@@ -81,19 +81,18 @@ class Workers:
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
-        description="Seconds that half a second's work may take before a device counts as hanging, "
-        "where there are spares.",
+        description="Shortest time before a silent device is declared hung, s; needs spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
-        default=(), description="Devices on which the run goes on when one is lost, in turn."
+        default=(), description="Devices that replace a lost one, in this order."
     )
     verify: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=0,
         ge=0,
-        description="Do one piece of a run in so many twice, and compare; 0: none.",
+        description="Repeat one segment of the run in N and compare; 0: none.",
     )
     inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
-        description="Faults on purpose: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
+        description="Faults to inject: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
         "flip@STEP[:DEVICE]:BUFFER:BIT.",
     )

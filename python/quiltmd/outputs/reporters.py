@@ -238,7 +238,7 @@ class TrajectoryReporter:
         self.needs += ("forces",) if forces else ()
         check_contents(self.path.name, velocities, forces, precision)
         if center is not None and not wrap:
-            raise QuiltError(f"{self.path.name}: to center is to wrap: leave out one of them")
+            raise QuiltError(f"{self.path.name}: center needs wrap = true")
         self._after, self._mark, self._before = after, mark, carried
         self._select, self._center, self._wrap = select, center, wrap
         self._velocities, self._forces, self._precision = velocities, forces, precision

@@ -29,7 +29,7 @@ def plot_scaling(path: Path, found: list[Prediction], machine: str) -> None:
     figure = Figure(figsize=(10, 4.2), layout="constrained")
     known = figure.canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
-        raise QuiltError(f"{path}: a figure ends with one of .{', .'.join(sorted(known))}")
+        raise QuiltError(f"{path}: the name of a figure must end in .{', .'.join(sorted(known))}")
     speed, parts = figure.subplots(1, 2)
     _draw_speed(speed, found)
     _draw_parts(parts, found)

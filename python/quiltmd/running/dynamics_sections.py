@@ -80,16 +80,15 @@ class IntegratorSection(Section):
     long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
     annealing: TemperaturePoints | None = Field(
         default=None,
-        description="Temperatures of the heat bath over time, piecewise linear: ps and K of each "
-        "point.",
+        description="Temperature of the heat bath over time, linear between points of (ps, K).",
     )
     annealing_every: int = Field(
         default=200, ge=1, description="Steps between changes of temperature in annealing."
     )
     restraint_annealing: StrengthPoints | None = Field(
         default=None,
-        description="Strengths of all restraints over time, piecewise linear: ps and the factor of "
-        "their energies at each point.",
+        description="Factor of all restraint energies over time, linear between points of "
+        "(ps, factor).",
     )
     restraint_annealing_every: int = Field(
         default=200, ge=1, description="Steps between changes of strength in restraint_annealing."
@@ -157,8 +156,7 @@ class BathSection(Section):
     time_constant: TimeConstant | None = BathGroup.time_constant
     annealing: TemperaturePoints | None = Field(
         default=None,
-        description="Temperatures of this bath over time, piecewise linear: ps and K of each "
-        "point.",
+        description="Temperature of this bath over time, linear between points of (ps, K).",
     )
 
     @model_validator(mode="after")
@@ -221,8 +219,8 @@ class ThermostatSection(Section):
     kind: Literal["langevin", "velocity-rescaling", "nose-hoover", "berendsen"] = Field(
         default="langevin",
         description="Thermostat: langevin (friction and noise on each atom), velocity-rescaling "
-        "(stochastic, of all velocities together), nose-hoover (a chain, nothing random) or "
-        "berendsen (velocity-rescaling without noise, for equilibration only).",
+        "(stochastic, scales all velocities alike), nose-hoover (a chain, deterministic) or "
+        "berendsen (no noise, for equilibration only).",
     )
     time_constant: TimeConstant = VelocityRescaling.time_constant
     every: ThermostatEvery = VelocityRescaling.every
@@ -265,25 +263,25 @@ class BarostatSection(Section):
 
     kind: Literal["cell-rescaling", "monte-carlo", "berendsen"] = Field(
         default="cell-rescaling",
-        description="Barostat: cell-rescaling (stochastic), monte-carlo, or berendsen (without "
-        "noise, for equilibration only).",
+        description="Barostat: cell-rescaling (stochastic), monte-carlo, or berendsen (no noise, "
+        "for equilibration only).",
     )
     pressure: Pressure = CellRescaling.pressure
     time_constant: BoxTimeConstant = CellRescaling.time_constant
     compressibility: tuple[Annotated[float, Unit("1/bar")], ...] = Field(
         default=(4.5e-5,),
-        description="Isothermal compressibility, 1/bar; 0 keeps axes as they are.",
+        description="Isothermal compressibility, 1/bar; 0 keeps the axes fixed.",
     )
     coupling: Coupling = CellRescaling.coupling
     surface_tension: SurfaceTension = CellRescaling.surface_tension
     every: BarostatEvery | None = Field(
         default=None,
-        description="Steps between actions of the barostat: a fiftieth of the time constant by "
-        f"default, with monte-carlo {PROPOSE_EVERY} steps.",
+        description="Steps between barostat actions; default: a fiftieth of the time constant, or "
+        f"{PROPOSE_EVERY} steps with monte-carlo.",
     )
     annealing: PressurePoints | None = Field(
         default=None,
-        description="Reference pressures over time, piecewise linear: ps and bar of each point.",
+        description="Reference pressure over time, linear between points of (ps, bar).",
     )
     annealing_every: int = Field(
         default=200, ge=1, description="Steps between changes of pressure in annealing."

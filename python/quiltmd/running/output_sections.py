@@ -46,8 +46,8 @@ class OutputSection(Section):
     trajectory_every: int | None = Field(
         default=None,
         ge=0,
-        description="Steps between frames of trajectory.dcd; 0: none. By default 1000 steps where "
-        "there is no [[trajectory]].",
+        description="Steps between frames of trajectory.dcd; 0: none. Default: 1000, or 0 if there "
+        "is a [[trajectory]].",
     )
     checkpoint_every: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
@@ -61,8 +61,8 @@ class OutputSection(Section):
     )
     final: Annotated[tuple[FinalFormat, ...], OnResume.MAY_CHANGE] = Field(
         default=("cif", "pdb", "ncrst"),
-        description="Files of the last structure: cif, pdb (where it fits), gro, ncrst, rst7, namd "
-        "(coor, vel and xsc).",
+        description="Formats in which to write the last structure: cif, pdb (if it fits), gro, "
+        "ncrst, rst7, namd (coor, vel and xsc).",
     )
     copy_inputs: Annotated[bool, OnResume.NOT_COMPARED] = Field(
         default=False, description="Copy the input files into the folder of the results."
@@ -104,7 +104,7 @@ class TrajectorySection(Section):
         except QuiltError as error:
             raise ValueError(str(error)) from None
         if self.center is not None and not self.wrap:
-            raise ValueError(f"{self.file}: to center is to wrap: leave out one of them")
+            raise ValueError(f"{self.file}: center needs wrap = true")
         return self
 
 

@@ -29,72 +29,69 @@ class RunSection(Section):
         default=0,
         ge=0,
         le=LAST_STEP,
-        description="Step at the start, for a run that goes on from another one: steps and times "
-        "in log and trajectories count from it.",
+        description="Number of the first step, for a run that continues another one: steps and "
+        "times in log and trajectories count from it.",
     )
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
     minimize_iterations: int = Field(
-        default=200, ge=0, description="Largest number of iterations of the minimisation."
+        default=200, ge=0, description="Maximum number of iterations of the minimisation."
     )
     minimize_tolerance: Annotated[float, Unit("kJ/mol/nm")] = Field(
         default=100.0,
         ge=0,
-        description="Largest force on an atom at which the minimisation ends, kJ/mol/nm.",
+        description="Stop the minimisation when no force on an atom exceeds this, kJ/mol/nm.",
     )
     draw_velocities: bool = Field(
         default=False,
-        description="Draw velocities at the temperature, whatever the coordinates have.",
+        description="Draw initial velocities, even if the coordinate file has velocities.",
     )
     start_temperature: Kelvins | None = Field(
         default=None,
         ge=0,
         le=HOTTEST,
-        description="Draw velocities at this temperature instead, K, whatever the coordinates "
-        "have.",
+        description="Draw initial velocities at this temperature, K, even if the coordinate file "
+        "has velocities.",
     )
     require_velocities: Annotated[bool, OnResume.NOT_COMPARED] = Field(
         default=False,
-        description="Refuse coordinates without velocities, for which some would be drawn (what "
-        "ntx = 5 of an mdin means).",
+        description="Refuse coordinate files without velocities instead of drawing them (Amber's "
+        "ntx = 5).",
     )
     ranks: Annotated[Ranks, OnResume.MAY_CHANGE] = Execution.ranks
     threads: Annotated[Threads, OnResume.MAY_CHANGE] = Execution.threads
     device: Annotated[DeviceName, OnResume.MAY_CHANGE] = Field(
         default=Execution.device,
-        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one GPU of "
-        "several, such as cuda:1 (`quiltmd devices` shows them), the GPU of each rank, such as "
-        "cuda:0,1, or one of these in a worker: worker:cuda:0, ssh:HOST/cuda:0, "
-        "remote:HOST:PORT/cuda:0.",
+        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one of several "
+        "GPUs (cuda:1; `quiltmd devices` lists them), one GPU for each rank (cuda:0,1), or any of "
+        "these in a worker: worker:cuda:0, ssh:HOST/cuda:0, remote:HOST:PORT/cuda:0.",
     )
     hosts: Annotated[tuple[HostEntry, ...], OnResume.MAY_CHANGE] = Field(
         default=Execution.hosts,
-        description="Hosts, reached by ssh, that share the simulation, with the number of ranks on "
-        "each where it is not one: a:2,b:2.",
+        description="Hosts that share the simulation, reached by ssh, each with its number of "
+        "ranks (default: 1): a:2,b:2.",
     )
     balance: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=Execution.balance, description="Dynamic load balancing between ranks."
     )
     transport: Annotated[Transport, OnResume.MAY_CHANGE] = Field(
         default=Execution.transport,
-        description="How messages travel between ranks: peer (kernels write to the other GPU's "
-        "memory), between processes nccl (from GPU to GPU, on any hosts); carried by the host: "
-        "staged in one process, between processes unix (on one machine) or tcp; auto (the fastest "
-        "that each pair allows).",
+        description="How messages travel between ranks. From GPU to GPU: peer (kernels write to "
+        "the other GPU's memory) or, between processes, nccl. Through the host: staged (in one "
+        "process), unix (processes of one machine) or tcp. auto: the fastest that works.",
     )
     mesh: Annotated[MeshSharing, OnResume.MAY_CHANGE] = Field(
         default=Execution.mesh,
-        description="How ranks share the transforms of PME: distributed (a slab each), pencils "
-        "(for more CPU ranks than planes), replicated (all of them on every rank) or auto (by the "
-        "size of the grid and the number of ranks; on several GPUs the faster way, found while the "
-        "run begins).",
+        description="How ranks share the Fourier transforms of PME: distributed (a slab each), "
+        "pencils (for more CPU ranks than grid planes), replicated (every rank does all) or auto "
+        "(by grid size and number of ranks; several GPUs try both when the run starts).",
     )
     away: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
         default="1",
-        description="Reach of computes in patches: 1, or 2 for patches half as wide, of which more "
-        "ranks can have one; x, xy: 2 along these axes alone.",
+        description="How many patches the cutoff spans: 1, or 2 for patches half as wide, which "
+        "occupy more ranks; x, xy: 2 along these axes only.",
     )
     max_hours: Annotated[Annotated[float, Unit("h")] | None, OnResume.MAY_CHANGE] = Field(
-        default=None, gt=0, description="Stop with a checkpoint after so many hours."
+        default=None, gt=0, description="Stop with a checkpoint after this many hours."
     )
 
     @property

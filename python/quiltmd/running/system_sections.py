@@ -46,31 +46,31 @@ class SystemSection(Section):
     )
     frame: int | None = Field(
         default=None,
-        description="Frame of the coordinates to begin from, counted from 0, or from the end if "
-        "negative; by default the first.",
+        description="Frame of the coordinate file to start from, counted from 0, or from the end "
+        "if negative; default: the first.",
     )
     velocities: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
-        description="File of velocities, in place of those of the coordinates: NAMD binary or "
-        "PDB, or a coordinate file that has some.",
+        description="File to read initial velocities from, instead of the coordinate file: NAMD "
+        "binary or PDB, or any coordinate file that has velocities.",
     )
     parameters: Annotated[tuple[ParameterFile, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
-        description="Parameter files of the topology, in order: of CHARMM or X-PLOR, or OpenMM "
-        "ForceField XML.",
+        description="Force-field parameter files that the topology needs, in order: CHARMM or "
+        "X-PLOR, or OpenMM ForceField XML.",
     )
     defines: tuple[str, ...] = Field(
         default=(),
-        description="Names for the preprocessor of a GROMACS topology: NAME or NAME=value.",
+        description="Macros to define for a GROMACS topology: NAME or NAME=value.",
     )
     box: Annotated[tuple[float, ...], BeforeValidator(read_box)] | None = Field(
         default=None,
-        description="Box, A,B,C in nm, or A,B,C,ALPHA,BETA,GAMMA with degrees, in place of that in "
-        "the files; empty ([], as an option none): no periodic box.",
+        description="Periodic box, instead of that in the files: A,B,C in nm, or these and "
+        "ALPHA,BETA,GAMMA in degrees; [] (as an option: none) for no periodic box.",
     )
     hmr: bool = Field(
         default=False,
-        description="Hydrogen mass repartitioning (HMR), water excepted, for time steps of 4 fs.",
+        description="Hydrogen mass repartitioning (HMR) except in water, for time steps of 4 fs.",
     )
     constraints: Literal["h-bonds", "none"] = Field(
         default="h-bonds",
@@ -79,13 +79,13 @@ class SystemSection(Section):
     rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
     reference: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
-        description="Coordinate file with the places at which position restraints hold atoms; by "
-        "default the coordinates.",
+        description="Coordinate file with the reference positions of position restraints; default: "
+        "the coordinates.",
     )
     reference_scaling: Scaling = Field(
         default="com",
-        description="What of these places follows a box that changes: com (their centre of mass), "
-        "all (each place) or none.",
+        description="How reference positions follow a changing box: com (their centre of mass is "
+        "scaled), all (each position is scaled) or none.",
     )
     electric_field: tuple[_Field, _Field, _Field] | None = Field(
         default=None, description="Uniform electric field, EX,EY,EZ in V/nm."

@@ -61,8 +61,8 @@ def lengths(head: bytes | memoryview) -> tuple[int, int]:
     magic, header, body = HEAD.unpack(head)
     if magic != _MAGIC:
         raise WireError(
-            "this is no message of a worker of quiltmd; by ssh, does the shell there print "
-            "something when it starts (~/.bashrc)?"
+            "unexpected output from the remote shell instead of a worker's message: does ~/.bashrc "
+            "there print something? Let it print in interactive shells only"
         )
     if header > LARGEST_HEADER or body > LARGEST_BODY:
         raise WireError(f"a message of {header} + {body} bytes is too large")
