@@ -13,7 +13,7 @@ ApoA1 on the torus of Blue Gene/L as in prediction.py, pencils, and the same wit
   share of all pairs in parts;
 - `near`: migrants go to the ranks that exchange proxies, and agreements up and down a tree.
 
-FOLDER holds `apoa1/`.  Prints Markdown; figures in docs/user/scaling.md come from here.
+FOLDER holds `apoa1/`.  Prints Markdown; figures in benchmarks/notes/scaling.md come from here.
 """
 
 from __future__ import annotations

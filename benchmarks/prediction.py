@@ -4,8 +4,8 @@
     python benchmarks/prediction.py CASE --data FOLDER [--out FILE.json]
 
 FOLDER holds `apoa1/` and `stmv/`, as benchmarks/terms.py describes them.  Cases: `cost`,
-`blue-gene`, `gpu-cluster`, `islands`.  Prints Markdown; figures that are in docs/user/scaling.md
-come from here.
+`blue-gene`, `gpu-cluster`, `islands`.  Prints Markdown; the figures of
+benchmarks/notes/scaling.md come from here.
 """
 
 from __future__ import annotations

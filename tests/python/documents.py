@@ -58,3 +58,26 @@ def blocks(*languages: str) -> list[Block]:
             if not languages or (block.language in languages and not block.illustrates):
                 found.append(block)
     return found
+
+
+_LINK = re.compile(r"\]\((?!\w+:)([^)\s#]*)(?:#([^)\s]*))?\)")
+_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as mkdocs and repository browsers make them."""
+    headings = _HEADING.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
+    shown = [re.sub(r"\]\([^)]*\)|[^\w\s-]", "", heading).strip() for heading in headings]
+    return {heading.lower().replace(" ", "-") for heading in shown}
+
+
+def dead_links(page: Path) -> list[str]:
+    """Links to files, folders or headings that are not there."""
+    text = _BLOCK.sub("", page.read_text(encoding="utf-8"))
+    dead = []
+    for path, anchor in _LINK.findall(text):
+        target = (page.parent / path).resolve() if path else page
+        known = anchors(target) if anchor and target.suffix == ".md" and target.is_file() else set()
+        if not target.exists() or (known and anchor not in known):
+            dead.append(f"{page.relative_to(ROOT)}: {path}#{anchor}")
+    return dead

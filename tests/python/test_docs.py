@@ -17,7 +17,7 @@ import nbformat
 import pytest
 import typer.main
 from command import quiltmd as run_command
-from documents import PAGES, ROOT, Block, blocks
+from documents import PAGES, ROOT, Block, blocks, dead_links
 from nbclient import NotebookClient
 
 import quiltmd
@@ -54,6 +54,17 @@ def test_every_block_names_its_language() -> None:
     assert [str(block) for block in blocks() if block.language not in known] == []
     fences = sum(len(re.findall("^```", page.read_text(), re.MULTILINE)) for page in PAGES)
     assert fences == 2 * len(blocks())
+
+
+def test_links_lead_somewhere() -> None:
+    """In pages of the repository that the site has, too; `make docs` checks the rest."""
+    pages = {
+        *PAGES,
+        *ROOT.glob("*.md"),
+        *ROOT.glob("benchmarks/notes/*.md"),
+        *ROOT.glob("*/README.md"),
+    }
+    assert [link for page in sorted(pages) for link in dead_links(page)] == []
 
 
 @pytest.mark.parametrize("block", blocks(*SHELLS), ids=str)
