@@ -9,6 +9,7 @@
 
 #include <exception>
 
+#include "bindings/build_facts.h"
 #include "bindings/convert.h"
 #include "bindings/planner.h"
 #include "bindings/prediction.h"
@@ -24,6 +25,15 @@ using namespace nb::literals;
 
 namespace quiltmd {
 namespace {
+
+nb::dict describe_build() {
+  const BuildFacts facts = build_facts();
+  nb::dict out;
+  out["compiler"] = facts.compiler;
+  out["cuda"] = facts.cuda;
+  out["commit"] = facts.commit;
+  return out;
+}
 
 nb::dict describe_device(const DeviceDescription& d) {
   nb::dict out;
@@ -308,6 +318,8 @@ NB_MODULE(_core, module) {
   nb::register_exception_translator(translate);
   // A thread that still runs at the end of the process holds its engine: nothing worth telling.
   nb::set_leak_warnings(false);
+
+  module.def("describe_build", &describe_build, "Compiler, CUDA and commit of this core.");
 
   nb::class_<Frame>(module, "Frame")
       .def_prop_ro("step", &Frame::step)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import shutil
 from html import escape
@@ -21,15 +22,16 @@ from typer.testing import CliRunner
 import quiltmd
 from quiltmd import QuiltError
 from quiltmd.commands.cli import app
-from quiltmd.commands.run_page import make_report
+from quiltmd.commands.run_page import _energy_drift, _program, _trend, make_report
 from quiltmd.commands.watch import draw, is_done
 from quiltmd.inputs.frames import read_frames
 from quiltmd.pages.charts import Chart
-from quiltmd.running import runner, stages
+from quiltmd.running import provenance, runner, stages
 from quiltmd.running.config import build_config
 from quiltmd.running.folder import Folder
 from quiltmd.running.records import read_log, read_sessions
 from quiltmd.running.rmsd import rmsd
+from quiltmd.running.statistics import drift, mean
 
 
 class Checker(HTMLParser):
@@ -163,7 +165,7 @@ def test_a_run_with_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert watched.startswith("out, stage 2 of 3, heat, step 12 of 20 (60.0%), ended with an error")
     assert not is_done(Folder(out))
     page = CliRunner().invoke(app, ["report", str(out)]).stdout.strip()
-    rows = re.findall(r"<tr><td>(.*?)</tr>", Path(page).read_text())
+    rows = re.findall(r"<tr><td[^>]*>(.*?)</tr>", Path(page).read_text())
     cells = [re.split(r"</td><td[^>]*>", row.removesuffix("</td>"))[:4] for row in rows]
     assert cells == [
         ["1-minimise", "a minimisation", "0 of 0", "0 ps"],
@@ -206,7 +208,7 @@ def test_temperatures_of_groups(openmmtools_data: Path, tmp_path: Path) -> None:
     found = re.findall(r"<figcaption>Temperature of ([^<]*) <span>([^<]*)</span>", page)
     assert [escape(f"'not ({water})'"), escape(f"'{water}'")] == [select for select, _ in found]
     assert [unit.split()[-2] for _, unit in found] == ["310", "300"]
-    assert page.count(f"<td>Temperature of {escape(repr(water))}</td>") == 1  # of the averages
+    assert page.count(f">Temperature of {escape(repr(water))}</td>") == 1  # of the averages
     last = read_log(tmp_path / "run" / "log.csv")["temperature_2"][-1]
     shown = CliRunner().invoke(app, ["watch", str(tmp_path / "run")], env={"COLUMNS": "120"})
     assert "temperature of 'not (water" in shown.stdout
@@ -350,3 +352,62 @@ def test_a_line_in_characters(plain: bool) -> None:
     peak[500] = 1.0
     assert any(mark != empty for mark in draw(np.arange(1000.0), peak, 10, 4, plain)[0])
     assert len(draw(np.zeros(1), np.ones(1), 10, 4, plain)) == 4
+
+
+def test_tables_have_labels_for_narrow_screens(done: Path) -> None:
+    """Each cell says of which column it is, which a narrow screen shows in place of headings."""
+    page = make_report(Folder(done))
+    table = re.search(r"<table class=.rows.><thead>(.*?)</thead>(.*?)</table>", page)
+    assert table is not None
+    headings = re.findall(r"<th[^>]*>(.*?)</th>", table[1])
+    for row in re.findall(r"<tr>(.*?)</tr>", table[2]):
+        assert re.findall(r'data-label="([^"]*)"', row) == headings
+    assert "@media (max-width" in page
+
+
+def test_a_report_tells_means_errors_and_the_program(done: Path) -> None:
+    checker = Checker()
+    checker.feed(make_report(Folder(done)))
+    log = read_log(done / "log.csv")
+    found = mean(log["temperature"])
+    assert f"{found.value:.6g} \u00b1 {found.error:.2g}" in checker.text
+    assert "2269 atoms, " in checker.text
+    session = read_sessions(done / "sessions.json")[-1]
+    assert session["atoms"] == 2269
+    assert session["program"]["python"] == platform.python_version()
+    assert session["program"]["compiler"].startswith(("GNU ", "Clang "))
+    assert session["program"]["compiler"] in checker.text
+    assert f"commit {session['program']['commit'][:12]}" in checker.text
+
+
+def test_drivers_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "version"
+    monkeypatch.setattr(provenance, "_DRIVER", file)
+    assert provenance.driver() == ""
+    file.write_text(
+        "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
+        "GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n"
+    )
+    assert provenance.driver() == "550.54.15"
+    page = _program(
+        {"version": "0.1.0", "program": {"commit": "a" * 40, "cuda": "13.0.48", "driver": "550.54"}}
+    )
+    assert page == f"0.1.0, commit {'a' * 12}, CUDA 13.0.48, driver 550.54"
+    assert _program({"version": "0.1.0"}) == "0.1.0"  # of earlier versions
+
+
+@pytest.mark.parametrize(("slope", "trend"), [(0.0, "steady"), (9.0, "rises"), (-9.0, "falls")])
+def test_trends(slope: float, trend: str) -> None:
+    random = np.random.default_rng(3)
+    times = np.arange(400.0)
+    log = {
+        "step": times,
+        "time": times,  # ps
+        "conserved": slope * times + random.normal(size=400),
+    }
+    found = drift(times / 1000, log["conserved"])
+    assert found.value == pytest.approx(1000 * slope, abs=3 * found.error)
+    assert _trend(found) == trend
+    said = _energy_drift(log, 1000)
+    assert ("too much: shorten the time step" in said) == (slope != 0)
+    assert _energy_drift(log, None) == ""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +23,18 @@ from ..running.records import Columns, is_known, last_error, read_log, read_sess
 from ..running.rmsd import solute_rmsd
 from ..running.runner import load_system
 from ..running.spans import span
+from ..running.statistics import Estimated, drift, mean
 from ..workers.pool import PHASES
 
 _TASKS = 8  # the longest, in the table
-_OF_TIME = ("mean of the second half", "drift per ns")
+_OF_TIME = ("mean of the second half", "drift per ns", "trend")
+_ERRORS = (
+    "\u00b1: one standard error, by the statistical inefficiency of the series. Trend: steady "
+    "where the drift is within two of them."
+)
+_SURE = 2.0  # standard errors beyond which a drift is one
+_STEEP = 1.0  # kJ/mol/ns per atom; good time steps stay well below (docs/user/files.md)
+_ENOUGH = 20  # rows of the log, for a verdict on the energy
 
 
 @dataclass(frozen=True)
@@ -61,7 +70,8 @@ def make_report(folder: Folder) -> str:
     log = read_log(folder.log)
     sessions = read_sessions(folder.sessions)
     steps = max(0, steps_done(log, folder.sessions) - config.run.first_step)
-    summary = [what(config)]
+    atoms = next((one["atoms"] for one in reversed(sessions) if "atoms" in one), None)
+    summary = [what(config) if atoms is None else f"{atoms} atoms, {what(config)}"]
     if not config.run.only_minimizes():
         done = f"{steps} of {config.run.steps} steps done"
         summary.append(f"{done}, {span(steps * config.integrator.timestep)}")
@@ -69,7 +79,7 @@ def make_report(folder: Folder) -> str:
     if (error := last_error(folder.sessions)) is not None:
         summary.append(f"Ended with an error: {error}")
     sections = [("Over time", _over_time(config, folder, log, steps))]
-    sections.append(("Averages", _averages(config, log)))
+    sections.append(("Averages", _averages(config, log, atoms)))
     sections.append(("Balance of ranks", _balance(sessions)))
     sections.append(("What ran on what", _sessions(sessions)))
     if faults := _faults(sessions):
@@ -118,8 +128,8 @@ def _one_row(config: Config, log: Columns) -> str:
     return table(("quantity", "unit", "value"), rows, 2)
 
 
-def _averages(config: Config, log: Columns) -> str:
-    """Mean, standard deviation and drift; of all rows, and of the second half."""
+def _averages(config: Config, log: Columns, atoms: int | None) -> str:
+    """Mean with its standard error, deviation, and drift with a verdict."""
     rows: list[Row] = []
     for one in quantities(config):
         if not is_known(log, one.column):
@@ -131,19 +141,59 @@ def _averages(config: Config, log: Columns) -> str:
             continue
         half = len(values) // 2
         deviation = values.std() if np.ptp(values) > 1e-12 * abs(values.mean()) else 0.0
-        slope = np.polyfit(times - times[0], values - values[0], 1)[0] if np.ptp(times) else 0.0
+        slope = drift(times / 1000, values)
+        average, later = mean(values), mean(values[half:]) if half > 1 else None
         rows.append(
             (
                 one.title,
                 one.unit,
-                f"{values.mean():.6g}",
+                _with_error(average),
                 f"{deviation:.3g}",
-                f"{values[half:].mean():.6g}",
-                f"{1000 * slope:.3g}",
+                f"{values[half:].mean():.6g}" if later is None else _with_error(later),
+                _with_error(slope, digits=3),
+                _trend(slope),
             )
         )
     headings = ("quantity", "unit", "mean", "standard deviation", *_OF_TIME)
-    return table(headings, rows, 2) if rows else note("The log has too few rows.")
+    if not rows:
+        return note("The log has too few rows.")
+    return table(headings, rows, 2) + note(_ERRORS) + _energy_drift(log, atoms)
+
+
+def _with_error(found: Estimated, digits: int = 6) -> str:
+    """A number, and its standard error where that is known."""
+    error = "" if math.isnan(found.error) else f" \u00b1 {found.error:.2g}"
+    return f"{found.value:.{digits}g}{error}"
+
+
+def _trend(slope: Estimated) -> str:
+    """Whether a drift can be told from none."""
+    if math.isnan(slope.error):
+        return "too few rows"
+    if abs(slope.value) <= _SURE * slope.error or slope.value == 0:
+        return "steady"
+    return "rises" if slope.value > 0 else "falls"
+
+
+def _energy_drift(log: Columns, atoms: int | None) -> str:
+    """What the drift of the conserved quantity says of the time step."""
+    if atoms is None or len(log["step"]) < _ENOUGH or not is_known(log, "conserved"):
+        return ""
+    half = len(log["step"]) // 2  # at the beginning a system may settle
+    found = drift(log["time"][half:] / 1000, log["conserved"][half:])
+    per_atom = Estimated(found.value / atoms, found.error / atoms)
+    least = abs(per_atom.value) - _SURE * per_atom.error
+    verdict = "none that can be told from zero"
+    if least > _STEEP:
+        verdict = "too much: shorten the time step, or look for what still settles"
+    elif least > 0:
+        verdict = "small, as of a good time step"
+    elif _SURE * per_atom.error > _STEEP:
+        verdict = "not known: the run is too short to tell"
+    return note(
+        f"Drift of the conserved quantity in the second half: {_with_error(per_atom, digits=3)} "
+        f"kJ/mol/ns per atom, {verdict}."
+    )
 
 
 def _balance(sessions: list[dict[str, Any]]) -> str:
@@ -182,12 +232,23 @@ def _sessions(sessions: list[dict[str, Any]]) -> str:
                 f"from {one.get('from_step', '')}" + ("" if end is None else f" to {end}"),
                 f"{one.get('device', '')} ({', '.join(devices)}), {one.get('ranks', '?')} rank(s)",
                 str(one.get("host", "")),
-                str(one.get("version", "")),
+                _program(one),
                 f"{one['speed']:.3g}" if one.get("speed") else "",
             )
         )
     headings = ("begun", "ended", "steps", "device", "host", "quiltmd", "ns/day")
     return table(headings, rows, 6)
+
+
+def _program(session: dict[str, Any]) -> str:
+    """Version, commit, and what the core was compiled with."""
+    found = session.get("program", {})
+    parts = [str(session.get("version", ""))]
+    if found.get("commit"):
+        parts.append(f"commit {found['commit'][:12]}")
+    names = {"compiler": "", "cuda": "CUDA ", "driver": "driver ", "python": "Python "}
+    parts += [f"{name}{found[key]}" for key, name in names.items() if found.get(key)]
+    return ", ".join(parts)
 
 
 def _faults(sessions: list[dict[str, Any]]) -> str:

@@ -125,6 +125,10 @@ class ExchangeConfig(Config):
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
             raise ValueError("leave out [run] start_temperature: the states have theirs")
+        if self.reporter:
+            raise ValueError(
+                "leave out [[reporter]]: replica exchange takes reporters from Python alone"
+            )
         if self.output.profile:
             raise ValueError("leave out [output] profile: replica exchange cannot be profiled")
         if self.run.hosts:

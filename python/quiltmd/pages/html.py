@@ -47,6 +47,11 @@ th, td { text-align: left; padding: .22rem .9rem .22rem 0; vertical-align: top;
 td:last-child { overflow-wrap: anywhere; }
 th { font-weight: 600; vertical-align: bottom; }
 td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
+@media (max-width: 44rem) { body { padding: .8rem; } .rows, .rows tbody, .rows tr, .rows td {
+  display: block; } .rows thead { display: none; } .rows tr { padding: .5rem 0;
+  border-bottom: 1px solid var(--grid); } .rows td, .rows td.number { border: 0; padding: .05rem 0;
+  text-align: left; white-space: normal; overflow-wrap: anywhere; }
+  .rows td:not(:empty)::before { content: attr(data-label) ": "; color: var(--soft); } }
 .bar { display: flex; width: 260px; height: .9rem; border: 1px solid var(--soft); }
 .bar i { background: var(--line); } .bar b { flex: 1; background: repeating-linear-gradient(
   45deg, var(--rest) 0 4px, var(--paper) 4px 8px); }
@@ -80,14 +85,17 @@ def table(headings: Row, rows: Iterable[Row], numbers: int | None = None) -> str
     first = len(headings) if numbers is None else numbers
 
     def cells(tag: str, row: Row) -> str:
+        names = [escape(heading, quote=True) for heading in headings]
         return "".join(
-            f"<{tag}{' class=number' if place >= first else ''}>"
-            f"{text if isinstance(text, Html) else escape(text)}</{tag}>"
+            f"<{tag}{' class=number' if place >= first else ''}"
+            + (f' data-label="{names[place]}">' if tag == "td" else ">")
+            + f"{text if isinstance(text, Html) else escape(text)}</{tag}>"
             for place, text in enumerate(row)
         )
 
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{cells("th", headings)}</tr>{body}</table></div>'
+    head = f"<thead><tr>{cells('th', headings)}</tr></thead>"
+    return f'<div class="wide"><table class="rows">{head}<tbody>{body}</tbody></table></div>'
 
 
 def note(text: str) -> str:

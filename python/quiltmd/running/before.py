@@ -41,6 +41,12 @@ def check_selections(config: Config, system: System) -> None:
                 raise QuiltError(f"trajectory {name}: {error}") from None
 
 
+def check_reporters(config: Config) -> None:
+    """QuiltError where a function of [[reporter]] is not found; before anything is written."""
+    for one in config.reporter:
+        one.find()
+
+
 def warn_of_no_effect(config: Config, system: System) -> None:
     """Warns of what inputs or settings say without effect.
 

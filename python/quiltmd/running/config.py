@@ -53,7 +53,8 @@ from .dynamics_sections import (
     check_baths,
 )
 from .faults import describe
-from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
+from .output_sections import TRAJECTORY, OutputSection, TrajectorySection, tables_of
+from .reporter_section import ReporterSection
 from .run_section import RunSection
 from .section import Section
 from .setting_fields import (
@@ -100,6 +101,7 @@ class Config(Section):
     trajectory: tuple[TrajectorySection, ...] = ()
     restraint: tuple[Restraint, ...] = ()
     bath: tuple[BathSection, ...] = ()
+    reporter: tuple[ReporterSection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 
     def model_post_init(self, context: Any) -> None:
@@ -204,6 +206,10 @@ class Config(Section):
             every = self.output.trajectory_every
             found[TRAJECTORY] = TrajectorySection(file=TRAJECTORY, every=every)
         return found
+
+    def file_names(self) -> list[str]:
+        """Names of the files that trajectories and reporters write into the folder of the run."""
+        return [*self.trajectories(), *(name for one in self.reporter for name in one.files)]
 
     def outputs(self) -> dict[str, Any]:
         """Settings that decide what is in log and trajectories; the same run must keep them."""
@@ -356,7 +362,10 @@ class Config(Section):
         lines = ["# The configuration of this run; read again by --resume.\n"]
         for name, settings in self.with_inputs(inside).used():
             several = isinstance(getattr(self, name), tuple)
-            lines += [f"\n[[{name}]]\n" if several else f"\n[{name}]\n", tomli_w.dumps(settings)]
+            tables = {key: value for key, value in settings.items() if isinstance(value, dict)}
+            plain = {key: value for key, value in settings.items() if key not in tables}
+            lines += [f"\n[[{name}]]\n" if several else f"\n[{name}]\n", tomli_w.dumps(plain)]
+            lines += [tomli_w.dumps({name: {key: value}}) for key, value in tables.items()]
         return "".join(lines)
 
     def used(self) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -400,6 +409,8 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
                 os.path.normpath(folder / item) if isinstance(item, str) else item
                 for item in value[key]
             ]
+    for table in tables_of(settings, "reporter"):
+        table["path"] = os.path.normpath(folder / str(table.get("path", "")))
     return settings
 
 

@@ -109,7 +109,7 @@ class TrajectorySection(Section):
 
 
 def earlier_names(path: Path) -> list[str]:
-    """Names of trajectories and of folders of stages that a configuration file tells of.
+    """Names of trajectories, files of reporters and folders of stages in a configuration file.
 
     None where it is no configuration.
     """
@@ -119,10 +119,12 @@ def earlier_names(path: Path) -> list[str]:
         settings = tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return []
-    trajectories = [table.get("file") for table in _tables(settings, "trajectory")]
-    stages = enumerate(_tables(settings, "stage"), 1)
+    trajectories = [table.get("file") for table in tables_of(settings, "trajectory")]
+    stages = enumerate(tables_of(settings, "stage"), 1)
+    reporters = [table.get("files") for table in tables_of(settings, "reporter")]
+    files = [name for names in reporters if isinstance(names, list) for name in names]
     folders = [stage_folder(number, str(table.get("name"))) for number, table in stages]
-    return [Path(name).name for name in (*trajectories, *folders) if isinstance(name, str)]
+    return [Path(name).name for name in (*trajectories, *files, *folders) if isinstance(name, str)]
 
 
 def stage_folder(number: int, name: str) -> str:
@@ -130,6 +132,7 @@ def stage_folder(number: int, name: str) -> str:
     return f"{number}-{name}"
 
 
-def _tables(settings: dict[str, Any], name: str) -> list[dict[str, Any]]:
+def tables_of(settings: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    """The tables of a section of which a configuration has several; others are passed over."""
     found = settings.get(name)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []

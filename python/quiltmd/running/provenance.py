@@ -6,14 +6,18 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from ..engine.core import load_core
 from ..engine.execution import available_cores
+from ..errors import QuiltError
 from ..version import package_version
 
 _HERE = Path(__file__).resolve().parent
+_DRIVER = Path("/proc/driver/nvidia/version")
 _FIELDS = ("name", "driver_version", "memory.used", "clocks.sm", "power.draw", "temperature.gpu")
 
 
@@ -41,9 +45,15 @@ def _number(word: str) -> float | None:
 
 
 def commit() -> str:
-    """The variable COMMIT where it is set, as beside a mere copy; else that of these sources."""
+    """The variable COMMIT where it is set, as beside a mere copy; else that of these sources.
+
+    Of an installed package it is the one that the core was compiled from; "unknown" where that was
+    not known.
+    """
     if stated := os.environ.get("COMMIT"):
         return stated
+    if not (_HERE.parents[2] / ".git").exists():
+        return build()["commit"] or "unknown"
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"], cwd=_HERE, capture_output=True, text=True, check=True
@@ -51,6 +61,36 @@ def commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return done.stdout.strip()
+
+
+def build() -> dict[str, str]:
+    """How the core was compiled: compiler, cuda, commit; "" for what is not known."""
+    try:
+        found: dict[str, str] = load_core().describe_build()
+    except (QuiltError, AttributeError):  # there is none, or an older one
+        return {"compiler": "", "cuda": "", "commit": ""}
+    return found
+
+
+def driver() -> str:
+    """Version of NVIDIA's driver; "" where there is none."""
+    try:
+        found = re.search(r"\b\d{3,}\.\d+(?:\.\d+)?", _DRIVER.read_text())
+    except OSError:
+        return ""
+    return "" if found is None else found[0]
+
+
+def program() -> dict[str, str]:
+    """What a run was done with: commit, compiler, CUDA, driver, Python."""
+    made = build()
+    return {
+        "commit": commit(),
+        "compiler": made["compiler"],
+        "cuda": made["cuda"],
+        "driver": driver(),
+        "python": platform.python_version(),
+    }
 
 
 def provenance() -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ..errors import QuiltError
 from ..outputs.files import read_file, reading, replace_file
 from ..version import package_version
 from .progress import warn
+from .provenance import program
 from .simulation import Simulation
 
 Columns = dict[str, NDArray[np.float64]]
@@ -78,6 +79,8 @@ class Session:
             "device": simulation.device,
             "devices": [str(device["name"]) for device in layout["devices"]],
             "ranks": int(layout["ranks"]),
+            "atoms": simulation.system.atoms,
+            "program": program(),
         }
         self._write()
 

@@ -34,7 +34,7 @@ from ..outputs.reporters import (
 )
 from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from ..workers.factory import make_engine
-from .before import check_selections, warn_of_frames, warn_of_no_effect
+from .before import check_reporters, check_selections, warn_of_frames, warn_of_no_effect
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
@@ -103,7 +103,7 @@ def start(
     """
     begun = time.monotonic()
     config = config.with_seed().with_interval()
-    folder = Folder(config.output.dir, config.trajectories())
+    folder = Folder(config.output.dir, config.file_names())
     folder.refuse_names(config)
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
         if not overwrite:
@@ -120,6 +120,7 @@ def start(
         config = config.with_mesh(state.box)
         check_overlaps(system, state)
         check_selections(config, system)
+        check_reporters(config)
         simulation = make_simulation(config, system, state, engine)
         stopping.take_interrupts()
         config = folder.move_aside(config)
@@ -172,6 +173,7 @@ def resume(
         config = config.as_begun(checkpoint.provenance["physics"])
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
+        check_reporters(config)
         simulation = make_simulation(config, system, checkpoint.state, engine)
         config.annealing().set_before(simulation, checkpoint.state.step)
         simulation.set_state(checkpoint.state, checkpoint.heat)
@@ -335,6 +337,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
     config, folder, simulation = run.config, run.folder, run.simulation
     with ExitStack() as stack:
         outputs = _open_outputs(run, resumed, stack)
+        reporters = _make_reporters(run, resumed, stack)
         checkpoints = CheckpointReporter(
             folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
         )
@@ -352,7 +355,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
         progress = RunProgress(simulation.step, config.run.last_step, config.integrator.timestep)
         try:
             with progress:
-                profile = _advance(run, [*outputs, checkpoints], checkpoints, progress)
+                profile = _advance(run, [*outputs, *reporters, checkpoints], checkpoints, progress)
         except QuiltError as error:
             if session is not None:
                 session.fail(str(error))
@@ -449,6 +452,17 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
         stack.callback(frames.close)
         outputs.append(frames)
     return outputs
+
+
+def _make_reporters(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> list[Reporter]:
+    """Those of [[reporter]], which are closed at the end where they can be."""
+    after = None if resumed is None else resumed.state.step
+    made = []
+    for section in run.config.reporter:
+        made.append(section.make(run.simulation, run.folder.path, after))
+        if callable(close := getattr(made[-1], "close", None)):
+            stack.callback(close)
+    return made
 
 
 def _write_selected(run: _Run) -> None:

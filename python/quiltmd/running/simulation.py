@@ -446,7 +446,7 @@ class Simulation(Readout):
         steps = whole_number("steps", steps)
         if self.step + steps > LAST_STEP:
             raise QuiltError(f"step {self.step + steps} is beyond the last step, {LAST_STEP}")
-        _refuse_other_than_reporters(reporters)
+        refuse_other_than_reporters(reporters)
         with self._running(), interrupt_deferred() as interrupted, Writer() as writer:
             self._warn(self._step_oddities)
             end = self.step + steps  # known only here: another thread's run may have just ended
@@ -673,7 +673,7 @@ def _refuse_other_kinds(**given: object) -> None:
         raise QuiltError(f"{name} must be {classes}, not {type(part).__name__}{hint}")
 
 
-def _refuse_other_than_reporters(reporters: object) -> None:
+def refuse_other_than_reporters(reporters: object) -> None:
     """QuiltError where these are not several reporters."""
     if not isinstance(reporters, Sequence):
         raise QuiltError(f"reporters must be a list of reporters, not {type(reporters).__name__}")

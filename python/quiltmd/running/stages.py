@@ -33,7 +33,7 @@ from ..outputs.checkpoint import previous_path, read_latest
 from ..outputs.files import remove, replace_file
 from ..workers.factory import make_engine
 from . import runner
-from .before import check_selections
+from .before import check_reporters, check_selections
 from .config import Config, as_spelt, build_config, merge, read_config
 from .folder import Folder
 from .identity import changed_settings
@@ -66,7 +66,7 @@ class Stage:
     @property
     def folder(self) -> Folder:
         """Where its results are."""
-        return Folder(self.config.output.dir, self.config.trajectories())
+        return Folder(self.config.output.dir, self.config.file_names())
 
     def is_done(self) -> bool:
         """Whether it has reached its last step and written its last structures."""
@@ -173,6 +173,9 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first stage warns
         system, state = runner.load_system(stages[0].config)
+    for stage in stages:
+        with _naming(stage):
+            check_reporters(stage.config)
     for stage in stages[1:]:
         with _naming(stage):
             config = stage.config.following(system)
