@@ -46,9 +46,9 @@ PAIRS = "computes/nonbonded/cuda_pairs.cu"
 STORE = "    add_fixed(k.op.slots.force[c] + j.slot, fixed);\n"
 STAGES = "integrators/cuda.cu"
 TILES = "integrators/cuda_tiles.cuh"
-PLANES = "computes/pme/cuda_transform.cu"
-CONVOLVE = "computes/pme/cuda_convolve.cu"
-SHAPE = "computes/pme/cuda_shape.cuh"
+PLANES = "computes/long_range/pme/cuda_transform.cu"
+CONVOLVE = "computes/long_range/pme/cuda_convolve.cu"
+SHAPE = "computes/long_range/pme/cuda_shape.cuh"
 MAX_LANES = "kMaxLaneBlocks = 2"
 TILES_SERVE = "return context.early_start"
 TILE_BOUNDS = "__launch_bounds__(kTileThreads)"
@@ -81,7 +81,7 @@ PME_VARIANTS = (
 
 PROGRAMS = {
     "pairs": Program("computes/nonbonded/cuda*.cu", PAIR_VARIANTS),
-    "pme": Program("computes/pme/cuda*.cu", PME_VARIANTS),
+    "pme": Program("computes/long_range/pme/cuda*.cu", PME_VARIANTS),
     "integrate": Program("integrators/cuda*.cu", INTEGRATE_VARIANTS),
 }
 

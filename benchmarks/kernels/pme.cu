@@ -5,7 +5,7 @@
 //   python3 benchmarks/kernels/build.py pme && build/kernels/pme DUMP...
 //
 // build.py makes variants, too: build/kernels/pme_*.
-#include "computes/pme/cuda_kernels.h"
+#include "computes/long_range/pme/cuda_kernels.h"
 #include "computes/reference.h"
 #include "workshop.h"
 

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/setup.h"
 #include "device/cuda/cuda_device.h"
 #include "device/host/kernels.h"
 #include "device/null/null_device.h"

@@ -2,8 +2,8 @@
 #include "runtime/evaluate_reference.h"
 
 #include "computes/dispersion_coefficients.h"
+#include "computes/long_range/pme/setup.h"
 #include "computes/nonbonded/pair_parameters.h"
-#include "computes/pme/setup.h"
 #include "computes/reference.h"
 #include "decomposition/open_box.h"
 #include "integrators/group_sites.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/setup.h"
 #include "math/error.h"
 
 namespace quiltmd {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/setup.h"
 #include "math/error.h"
 
 namespace quiltmd {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "computes/pme/exchange_operations.h"
+#include "computes/long_range/pme/exchange_operations.h"
 #include "schedule/rank_memory.h"
 #include "schedule/schedule.h"
 

@@ -7,8 +7,8 @@
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/bonded/tables.h"
 #include "computes/energies.h"
-#include "computes/nonbonded/entry_room.h"
-#include "computes/pme/setup.h"
+#include "computes/lists/entry_room.h"
+#include "computes/long_range/pme/setup.h"
 
 namespace quiltmd {
 namespace {

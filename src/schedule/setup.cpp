@@ -9,7 +9,7 @@
 #include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/dispersion_coefficients.h"
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/setup.h"
 #include "integrators/constraint_loss.h"
 #include "math/error.h"
 

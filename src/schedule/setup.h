@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "computes/energies.h"
-#include "computes/nonbonded/list_ages.h"
+#include "computes/lists/list_ages.h"
+#include "computes/nonbonded/pair_parameters.h"
 #include "computes/nonbonded_settings.h"
 #include "decomposition/open_box.h"
 #include "decomposition/patch_grid.h"

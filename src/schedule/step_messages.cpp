@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/setup.h"
 #include "decomposition/refinement.h"
 
 namespace quiltmd {

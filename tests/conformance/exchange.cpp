@@ -2,7 +2,7 @@
 // Messages that a device writes and reads itself: what comes out is what went in, where it belongs.
 #include <random>
 
-#include "computes/pme/exchange_operations.h"
+#include "computes/long_range/pme/exchange_operations.h"
 #include "decomposition/exchange_operations.h"
 #include "schedule/operations.h"
 #include "suites.h"

@@ -2,8 +2,8 @@
 // The long-range sum on one rank, operation by operation, and the cases that it is tested with.
 #pragma once
 
-#include "computes/pme/mesh_memory.h"
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/mesh_memory.h"
+#include "computes/long_range/pme/setup.h"
 #include "computes/reference.h"
 #include "one_rank.h"
 #include "virial.h"

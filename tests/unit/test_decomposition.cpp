@@ -10,7 +10,7 @@
 #include <string>
 
 #include "check.h"
-#include "computes/nonbonded/entry_room.h"
+#include "computes/lists/entry_room.h"
 #include "decomposition/exchange_memory.h"
 #include "decomposition/faults.h"
 #include "decomposition/refinement.h"

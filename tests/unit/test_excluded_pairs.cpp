@@ -8,7 +8,7 @@
 #include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/bonded/forms/forms.h"
-#include "computes/ewald_split.h"
+#include "computes/long_range/ewald_split.h"
 #include "math/prolate.h"
 #include "one_rank.h"
 

@@ -65,18 +65,18 @@ def test_a_grant_that_nothing_uses_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "header"),
     [
-        ("computes/pme/host.cpp", "transport/transport.h"),
+        ("computes/long_range/pme/host.cpp", "transport/transport.h"),
         ("computes/bonded/cuda.cu", "runtime/rank.h"),
         ("integrators/operations.h", "transport/transport.h"),
         ("decomposition/patches.cpp", "runtime/rank.h"),
-        ("transport/local/local.cpp", "computes/pme/operations.h"),
+        ("transport/local/local.cpp", "computes/long_range/pme/operations.h"),
         ("device/host/host_device.cpp", "transport/transport.h"),
         ("math/box.h", "system/system.h"),
-        ("computes/pme/host.cpp", "../../transport/transport.h"),
+        ("computes/long_range/pme/host.cpp", "../../../transport/transport.h"),
     ],
 )
 def test_forbidden_include_is_rejected(tmp_path: Path, file: str, header: str) -> None:
-    files = {"computes/pme/operations.h": "", "system/system.h": ""}
+    files = {"computes/long_range/pme/operations.h": "", "system/system.h": ""}
     plant(tmp_path, {**files, file: f'#include <vector>\n\n#  include "{header}"\n'})
     done = run_check(tmp_path)
     assert done.returncode == 1
@@ -84,8 +84,8 @@ def test_forbidden_include_is_rejected(tmp_path: Path, file: str, header: str) -
 
 
 def test_allowed_includes_pass(tmp_path: Path) -> None:
-    lines = ['#include "computes/pme/operations.h"', '#include "transport/transport.h"']
-    files = {"computes/pme/operations.h": "", "schedule/step.cpp": "\n".join(lines)}
+    lines = ['#include "computes/long_range/pme/operations.h"', '#include "transport/transport.h"']
+    files = {"computes/long_range/pme/operations.h": "", "schedule/step.cpp": "\n".join(lines)}
     done = run_check(plant(tmp_path, files))
     assert done.returncode == 0, done.stdout
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long pair lists live, and how far they reach.
-#include "computes/nonbonded/list_ages.h"
+#include "computes/lists/list_ages.h"
 
 #include "check.h"
 #include "math/error.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "check.h"
-#include "computes/pme/setup.h"
+#include "computes/long_range/pme/setup.h"
 #include "device/null/null_device.h"
 #include "runtime/planner.h"
 #include "schedule/executor.h"

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "check.h"
-#include "computes/ewald_split.h"
+#include "computes/long_range/ewald_split.h"
+#include "computes/long_range/pme/bspline.h"
+#include "computes/long_range/pme/setup.h"
 #include "computes/nonbonded/pair_parameters.h"
-#include "computes/pme/bspline.h"
-#include "computes/pme/setup.h"
 #include "device/host/kernels.h"
 #include "math/error.h"
 #include "mesh_rank.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "computes/nonbonded/exclusion_arrays.h"
+#include "computes/lists/exclusion_arrays.h"
 #include "math/error.h"
 
 namespace quiltmd {

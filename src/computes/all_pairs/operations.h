@@ -13,7 +13,7 @@
 #pragma once
 
 #include "computes/all_pairs/born.h"
-#include "computes/nonbonded/operations.h"
+#include "computes/lists/operations.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "decomposition/energies.h"
 #include "decomposition/slots.h"

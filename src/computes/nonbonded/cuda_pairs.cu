@@ -10,16 +10,15 @@
 // Sums: j forces are converted to fixed point per list entry, i forces once per piece; what the
 // integers of a piece lack to zero is the force on the first i atom. So every sum of forces is
 // exactly zero, and nothing depends on the order in which pieces run.
-//
 // Of the pairs in a young list, 40 % (cutoff 1.2 nm) to 50 % (0.9 nm) are beyond the cutoff. Where no lane's
 // j atom is within the cutoff of either of two i atoms, the warp computes no more than their distances.
-//
 // Atoms without the pair form (two of three in water have no Lennard-Jones) go last in the cluster;
 // where at most half have it, the other half is evaluated without.
 #include <algorithm>
 
-#include "computes/nonbonded/cuda_kernels.h"
 #include "computes/nonbonded/cuda_pair_math.cuh"
+#include "computes/nonbonded/operations.h"
+#include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
 #include "math/fixed.h"
@@ -495,5 +494,7 @@ void pair_forces(const PairForces& op, CudaContext& context) {
   launch(context, {"pair_forces.sums", 1, pairs::kEnergySums * kWarp}, pairs::add_places,
          here.energy, op.energy);
 }
+
+void add_nonbonded_kernels(CudaKernels& table) { table.add<PairForces, pair_forces>(); }
 
 }  // namespace quiltmd

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "computes/ewald_split.h"
+#include "computes/long_range/ewald_split.h"
 
 namespace quiltmd {
 

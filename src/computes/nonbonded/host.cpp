@@ -9,7 +9,6 @@
 #include <new>
 #include <vector>
 
-#include "computes/nonbonded/host_lists.h"
 #include "computes/nonbonded/host_pairs.h"
 #include "device/host/kernels.h"
 
@@ -89,10 +88,6 @@ void pair_forces(const PairForces& op, ThreadGroup& threads) {
 
 }  // namespace
 
-void add_nonbonded_kernels(HostKernels& table) {
-  table.add<NumberLists, number_lists>();
-  table.add<BuildLists, build_lists>();
-  table.add<PairForces, pair_forces>();
-}
+void add_nonbonded_kernels(HostKernels& table) { table.add<PairForces, pair_forces>(); }
 
 }  // namespace quiltmd

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "computes/nonbonded/entry_room.h"
-#include "computes/nonbonded/exclusion_arrays.h"
+#include "computes/lists/entry_room.h"
+#include "computes/lists/exclusion_arrays.h"
 
 namespace quiltmd {
 namespace {

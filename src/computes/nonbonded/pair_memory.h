@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "computes/force_family.h"
-#include "computes/nonbonded/list_ages.h"
+#include "computes/lists/list_ages.h"
 #include "computes/nonbonded/operations.h"
 #include "decomposition/slot_memory.h"
 #include "device/buffer_maker.h"

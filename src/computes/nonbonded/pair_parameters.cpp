@@ -7,7 +7,7 @@
 #include <string>
 
 #include "computes/dispersion_coefficients.h"
-#include "computes/ewald_split.h"
+#include "computes/long_range/ewald_split.h"
 #include "computes/nonbonded/double_number.h"
 #include "computes/nonbonded/pair_forms.h"
 #include "math/error.h"

@@ -9,6 +9,7 @@ namespace quiltmd {
 
 void add_layout_kernels(CudaKernels& table);
 void add_atom_exchange_kernels(CudaKernels& table);
+void add_lists_kernels(CudaKernels& table);
 void add_nonbonded_kernels(CudaKernels& table);
 void add_all_pairs_kernels(CudaKernels& table);
 void add_bonded_kernels(CudaKernels& table);

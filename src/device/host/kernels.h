@@ -9,6 +9,7 @@ namespace quiltmd {
 
 void add_layout_kernels(HostKernels& table);
 void add_atom_exchange_kernels(HostKernels& table);
+void add_lists_kernels(HostKernels& table);
 void add_nonbonded_kernels(HostKernels& table);
 void add_all_pairs_kernels(HostKernels& table);
 void add_bonded_kernels(HostKernels& table);

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The long-range kernels of the `cpu` device, listed.
+#include "computes/long_range/pme/host_kernels.h"
+#include "device/host/kernels.h"
+
+namespace quiltmd {
+
+void put_box_on_mesh(const PutBoxOnMesh& op, ThreadGroup&) {
+  *op.box = box_on_mesh(op.conditions->box, op.points, op.of);
+}
+
+void add_pme_kernels(HostKernels& table) {
+  table.add<SpreadCharges, spread_charges>();
+  table.add<TransformPlanes, transform_planes>();
+  table.add<ConvolveLines, convolve_lines>();
+  table.add<InversePlanes, inverse_planes>();
+  table.add<TransformRows, transform_rows>();
+  table.add<TransformColumns, transform_columns>();
+  table.add<ConvolvePencils, convolve_pencils>();
+  table.add<InverseColumns, inverse_columns>();
+  table.add<InverseRows, inverse_rows>();
+  table.add<GatherForces, gather_forces>();
+  table.add<PutBoxOnMesh, put_box_on_mesh>();
+  table.add<SendGrid, send_grid>();
+  table.add<ReceiveGrid, receive_grid>();
+  table.add<AddGrid, add_grid>();
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+// Charges onto the grid and forces off it, on the CPU. One atom at a time, its z weights side by
+// side in one vector of eight lanes (order 5 leaves three idle; taking several atoms at once would
+// need scattered loads and stores, which cost more).
+//
+// Spreading needs no atomics: the planes are cut into slabs, a slab belongs to one thread, and every
+// thread visits the patches that reach into its slab. An atom at the border of two slabs has its
+// weights worked out twice. Sums are integers, so the cut does not show in the result. Neither does
+// the instruction set: no fused multiply-add, and lanes are summed in one order.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "computes/long_range/pme/host_mesh.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+//
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "computes/long_range/pme/bspline.h"
+#include "computes/long_range/pme/host_kernels.h"
+#include "computes/long_range/pme/mesh_frame.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quiltmd {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Floats = hn::CappedTag<float, kSplineWidth>;
+using Ints = hn::RebindToSigned<Floats>;
+constexpr int kWidth = static_cast<int>(hn::MaxLanes(Floats()));
+constexpr int kParts = kSplineWidth / kWidth;
+
+template <int Order>
+alignas(64) constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
+
+// sum over d of coefficient[d][lane] t^d, d < Terms, for all lanes.
+template <int Terms>
+HWY_INLINE void polynomial(const float (*coefficient)[kSplineWidth], float t, float* out) {
+  const Floats d;
+  const auto vt = hn::Set(d, t);
+  for (int k = 0; k < kSplineWidth; k += kWidth) {
+    auto v = hn::LoadU(d, coefficient[Terms - 1] + k);
+    for (int n = Terms - 2; n >= 0; --n)
+      v = hn::Add(hn::Mul(v, vt), hn::LoadU(d, coefficient[n] + k));
+    hn::StoreU(v, d, out + k);
+  }
+}
+
+// The z weights of an atom as they meet a row of the grid: eight points at a time, never beyond
+// the row's end. An atom near the end meets the row twice: at its end and at its start.
+struct RowWeights {
+  int runs;
+  int start[2];
+  const float* weight[2];
+  const float* slope[2];
+};
+
+// A weight or slope array between zeros, so that it can be read shifted.
+struct Padded {
+  alignas(32) float values[3 * kSplineWidth] = {};
+  float* middle() { return values + kSplineWidth; }
+};
+
+template <int Order>
+HWY_INLINE RowWeights row_weights(int first, int nz, Padded& weight, Padded& slope) {
+  const int over = first + kSplineWidth - nz;
+  if (over <= 0) return {1, {first, 0}, {weight.middle(), nullptr}, {slope.middle(), nullptr}};
+  const int runs = kSplineWidth - over < Order ? 2 : 1;
+  const float *w = weight.middle() - over, *s = slope.middle() - over;
+  return {runs, {nz - kSplineWidth, 0}, {w, w + kSplineWidth}, {s, s + kSplineWidth}};
+}
+
+// The grid points that an atom reaches in x or y: Order consecutive ones around the boundary.
+template <int Order>
+HWY_INLINE void consecutive(const MeshFrame& frame, int d, int last, int n, int* points) {
+  const int first = frame.wrap(d, last - (Order - 1));
+  for (int j = 0; j < Order; ++j) points[j] = first + j < n ? first + j : first + j - n;
+}
+
+// An atom's place and what of it is on the mesh.
+template <class Op>
+HWY_INLINE Float4 load_atom(const Op& op, int slot) {
+  Float4 local = op.slots.local[slot];
+  if (op.coefficients) local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
+  return local;
+}
+
+// ---- spreading ----
+
+// Range of planes [first, end).
+struct Slab {
+  int first, end;
+};
+
+template <int Order>
+class Spreader {
+ public:
+  explicit Spreader(const SpreadCharges& op) : op_(op), frame_(op.grid, *op.box) {}
+
+  // The planes that a patch's atoms reach, unwrapped; counts atoms by their last plane.
+  Slab reach(const PlacedPatch& patch, int* atoms_at) {
+    frame_.enter(patch.cell);
+    Slab reach{std::numeric_limits<int>::max(), std::numeric_limits<int>::min()};
+    for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
+      const int point = frame_.place(0, op_.slots.local[slot]).point;
+      reach = {std::min(reach.first, point), std::max(reach.end, point + 1)};
+      ++atoms_at[frame_.wrap(0, point)];
+    }
+    return {reach.first - Order + 1, reach.end};
+  }
+
+  void add(const PlacedPatch& patch, Slab slab) {
+    frame_.enter(patch.cell);
+    for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
+      const Float4 local = load_atom(op_, slot);
+      const MeshFrame::Place x = frame_.place(0, local);
+      int planes[Order], inside = 0;
+      consecutive<Order>(frame_, 0, x.point, op_.grid.nx, planes);
+      for (int& plane : planes) {
+        const bool in = plane >= slab.first && plane < slab.end;
+        inside += in;
+        if (!in) plane = -1;
+      }
+      if (inside) add_atom(local, x.fraction, planes);
+    }
+  }
+
+ private:
+  // Add an atom to those of its planes that are not -1.
+  HWY_INLINE void add_atom(const Float4& local, float x_fraction, const int (&planes)[Order]) {
+    const auto& spline = kSpline<Order>.weight;
+    const MeshFrame::Place y = frame_.place(1, local), z = frame_.place(2, local);
+    alignas(32) float wx[kSplineWidth], wy[kSplineWidth];
+    polynomial<Order>(spline, x_fraction, wx);
+    polynomial<Order>(spline, y.fraction, wy);
+    polynomial<Order>(spline, z.fraction, wz_.middle());
+    const int ny = op_.grid.ny, nz = op_.grid.nz;
+    const RowWeights row = row_weights<Order>(frame_.wrap(2, z.point - (Order - 1)), nz, wz_, wz_);
+    int lines[Order];
+    consecutive<Order>(frame_, 1, y.point, ny, lines);
+    ptrdiff_t line_at[Order];
+    for (int j = 0; j < Order; ++j) line_at[j] = static_cast<ptrdiff_t>(lines[j]) * nz;
+
+    const float charge = local.w * static_cast<float>(kChargeScale);
+    const Floats d;
+    const Ints di;
+    for (int run = 0; run < row.runs; ++run)
+      for (int i = 0; i < Order; ++i) {
+        if (planes[i] < 0) continue;
+        const auto weight_x = hn::Set(d, charge * wx[i]);
+        int32_t* plane = op_.charges + static_cast<ptrdiff_t>(planes[i]) * ny * nz + row.start[run];
+        for (int k = 0; k < kSplineWidth; k += kWidth) {
+          const auto weight_xz = hn::Mul(weight_x, hn::LoadU(d, row.weight[run] + k));
+          for (int j = 0; j < Order; ++j) {
+            int32_t* at = plane + line_at[j] + k;
+            const auto share = hn::NearestInt(hn::Mul(weight_xz, hn::Set(d, wy[j])));
+            hn::StoreU(hn::Add(hn::LoadU(di, at), share), di, at);
+          }
+        }
+      }
+  }
+
+  const SpreadCharges& op_;
+  MeshFrame frame_;
+  Padded wz_;
+};
+
+// Do planes [a.first, a.end), any image, meet the slab?
+bool meets(Slab a, Slab slab, int nx) {
+  const auto ahead = [nx](int from, int to) { return ((to - from) % nx + nx) % nx; };
+  return a.first < a.end && (ahead(a.first, slab.first) < a.end - a.first ||
+                             ahead(slab.first, a.first) < slab.end - slab.first);
+}
+
+// What spreading in several slabs has to know first.
+struct Survey {
+  std::vector<Slab> reach;    // by patch
+  std::vector<int> atoms_at;  // by the last plane that an atom touches
+};
+
+template <int Order>
+Survey survey(const SpreadCharges& op, ThreadGroup& threads) {
+  const auto nx = static_cast<size_t>(op.grid.nx);
+  Survey result{std::vector<Slab>(static_cast<size_t>(op.patch_count)), std::vector<int>(nx, 0)};
+  threads.parallel_for(op.patch_count, 16, [&](int begin, int end, int) {
+    Spreader<Order> spreader(op);
+    std::vector<int> atoms_at(nx, 0);
+    for (int p = begin; p < end; ++p)
+      result.reach[static_cast<size_t>(p)] = spreader.reach(op.patches[p], atoms_at.data());
+    for (size_t x = 0; x < nx; ++x)
+      std::atomic_ref(result.atoms_at[x]).fetch_add(atoms_at[x], std::memory_order_relaxed);
+  });
+  return result;
+}
+
+// Cut the planes into slabs that get about equally much charge to spread.
+std::vector<Slab> balanced_slabs(const std::vector<int>& atoms_at, int order, int slabs) {
+  const int nx = static_cast<int>(atoms_at.size());
+  int64_t total = 0, passed = 0;
+  for (const int atoms : atoms_at) total += int64_t{atoms} * order;
+  std::vector<Slab> result;
+  int first = 0;
+  for (int x = 0; x < nx; ++x) {
+    for (int j = 0; j < order; ++j) passed += atoms_at[static_cast<size_t>((x + j) % nx)];
+    const auto made = static_cast<int64_t>(result.size()) + 1;
+    if (x + 1 == nx || (made < slabs && passed * slabs >= total * made)) {
+      result.push_back({first, x + 1});
+      first = x + 1;
+    }
+  }
+  return result;
+}
+
+template <int Order>
+void spread(const SpreadCharges& op, ThreadGroup& threads) {
+  const int nx = op.grid.nx;
+  if (threads.size() == 1) {
+    Spreader<Order> spreader(op);
+    for (int p = 0; p < op.patch_count; ++p) spreader.add(op.patches[p], {0, nx});
+    return;
+  }
+  const Survey found = survey<Order>(op, threads);
+  // A slab per thread: more would even out little and repeat weights.
+  const std::vector<Slab> slabs = balanced_slabs(found.atoms_at, Order, threads.size());
+  threads.parallel_for(static_cast<int>(slabs.size()), 1, [&](int begin, int end, int) {
+    Spreader<Order> spreader(op);
+    for (int s = begin; s < end; ++s)
+      for (int p = 0; p < op.patch_count; ++p)
+        if (meets(found.reach[static_cast<size_t>(p)], slabs[static_cast<size_t>(s)], nx))
+          spreader.add(op.patches[p], slabs[static_cast<size_t>(s)]);
+  });
+}
+
+void spread_any(const SpreadCharges& op, ThreadGroup& threads) {
+  op.grid.order == 4 ? spread<4>(op, threads) : spread<5>(op, threads);
+}
+
+// ---- gathering ----
+
+// Sum of eight lanes in the order in which any width of vector can fold them.
+HWY_INLINE float fold(const float* v) {
+  return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
+}
+
+template <int Order>
+class Gatherer {
+ public:
+  explicit Gatherer(const GatherForces& op) : op_(op), frame_(op.grid, *op.box) {}
+
+  void gather(const PlacedPatch& patch) {
+    frame_.enter(patch.cell);
+    for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
+      const Float4 local = load_atom(op_, slot);
+      Vec3f f = -local.w * frame_.to_cartesian(gradient(local));
+      Float4& force = op_.slots.long_range[slot];
+      if (op_.coefficients) f += {force.x, force.y, force.z};
+      force = {f.x, f.y, f.z, 0};
+    }
+  }
+
+ private:
+  // Where the rows that an atom reaches start.
+  struct Rows {
+    const float* plane[Order];
+    ptrdiff_t line[Order];
+  };
+
+  // Gradient of the potential in grid coordinates.
+  HWY_INLINE Vec3f gradient(const Float4& local) {
+    const auto& spline = kSpline<Order>;
+    float w[2][kSplineWidth], s[2][kSplineWidth];
+    MeshFrame::Place place[3];
+    for (int d = 0; d < 3; ++d) place[d] = frame_.place(d, local);
+    for (int d = 0; d < 2; ++d) {
+      polynomial<Order>(spline.weight, place[d].fraction, w[d]);
+      polynomial<Order - 1>(spline.slope, place[d].fraction, s[d]);
+    }
+    polynomial<Order>(spline.weight, place[2].fraction, wz_.middle());
+    polynomial<Order - 1>(spline.slope, place[2].fraction, sz_.middle());
+    const int nz = op_.grid.nz;
+    const RowWeights row =
+        row_weights<Order>(frame_.wrap(2, place[2].point - (Order - 1)), nz, wz_, sz_);
+    int planes[Order], lines[Order];
+    consecutive<Order>(frame_, 0, place[0].point, op_.grid.nx, planes);
+    consecutive<Order>(frame_, 1, place[1].point, op_.grid.ny, lines);
+    Rows rows;
+    for (int i = 0; i < Order; ++i) {
+      rows.plane[i] = op_.potential + static_cast<ptrdiff_t>(planes[i]) * op_.grid.ny * nz;
+      rows.line[i] = static_cast<ptrdiff_t>(lines[i]) * nz;
+    }
+    Vec3f g{0, 0, 0};
+    for (int run = 0; run < row.runs; ++run) g += weigh(rows, row, run, w, s);
+    return g;
+  }
+
+  // Weigh one run of eight points of all rows.
+  HWY_INLINE Vec3f weigh(const Rows& rows, const RowWeights& row, int run,
+                         const float (&w)[2][kSplineWidth], const float (&s)[2][kSplineWidth]) {
+    const Floats d;
+    alignas(32) float sum[3][kSplineWidth];
+    for (int k = 0; k < kSplineWidth; k += kWidth) {
+      auto gx = hn::Zero(d), gy = hn::Zero(d), gz = hn::Zero(d);
+      for (int i = 0; i < Order; ++i) {
+        auto along = hn::Zero(d), across = hn::Zero(d);
+        const float* plane = rows.plane[i] + row.start[run] + k;
+        for (int j = 0; j < Order; ++j) {
+          const auto value = hn::LoadU(d, plane + rows.line[j]);
+          along = hn::Add(along, hn::Mul(hn::Set(d, w[1][j]), value));
+          across = hn::Add(across, hn::Mul(hn::Set(d, s[1][j]), value));
+        }
+        gx = hn::Add(gx, hn::Mul(hn::Set(d, s[0][i]), along));
+        gy = hn::Add(gy, hn::Mul(hn::Set(d, w[0][i]), across));
+        gz = hn::Add(gz, hn::Mul(hn::Set(d, w[0][i]), along));
+      }
+      const auto weight = hn::LoadU(d, row.weight[run] + k);
+      hn::StoreU(hn::Mul(weight, gx), d, sum[0] + k);
+      hn::StoreU(hn::Mul(weight, gy), d, sum[1] + k);
+      hn::StoreU(hn::Mul(hn::LoadU(d, row.slope[run] + k), gz), d, sum[2] + k);
+    }
+    return {fold(sum[0]), fold(sum[1]), fold(sum[2])};
+  }
+
+  const GatherForces& op_;
+  MeshFrame frame_;
+  Padded wz_, sz_;
+};
+
+template <int Order>
+void gather(const GatherForces& op, ThreadGroup& threads) {
+  threads.parallel_for(op.patch_count, 1, [&](int begin, int end, int) {
+    Gatherer<Order> gatherer(op);
+    for (int p = begin; p < end; ++p) gatherer.gather(op.patches[p]);
+  });
+}
+
+void gather_any(const GatherForces& op, ThreadGroup& threads) {
+  op.grid.order == 4 ? gather<4>(op, threads) : gather<5>(op, threads);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace quiltmd
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quiltmd {
+
+HWY_EXPORT(spread_any);
+HWY_EXPORT(gather_any);
+
+void spread_charges(const SpreadCharges& op, ThreadGroup& threads) {
+  HWY_DYNAMIC_DISPATCH(spread_any)(op, threads);
+}
+
+void gather_forces(const GatherForces& op, ThreadGroup& threads) {
+  const ptrdiff_t plane = static_cast<ptrdiff_t>(op.grid.ny) * op.grid.nz;
+  threads.parallel_for(op.grid.nx, 1, [&](int begin, int end, int) {
+    std::fill(op.charges + begin * plane, op.charges + end * plane, 0);
+  });
+  HWY_DYNAMIC_DISPATCH(gather_any)(op, threads);
+}
+
+}  // namespace quiltmd
+#endif

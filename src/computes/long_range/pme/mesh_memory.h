@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of smooth particle-mesh Ewald: charge grid, spectrum, potential, moduli of the splines;
+// and the operations on them.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "computes/long_range/pme/exchange_operations.h"
+#include "computes/long_range/pme/setup.h"
+#include "decomposition/slot_memory.h"
+#include "device/buffer_maker.h"
+
+namespace quiltmd {
+
+class MeshMemory {
+ public:
+  MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int order);
+
+  // The patch grid and its box hold from here on. Addresses stay as they are.
+  void update_grid();
+  void update_patches();  // those of the patch grid; the box stays
+
+  PutBoxOnMesh update_box();  // that a barostat has changed on the device
+
+  SpreadCharges spread_charges() const;
+  TransformPlanes transform_planes(int first, int count) const;
+  ConvolveLines convolve_lines(int first, int count, Energies energies) const;
+  InversePlanes inverse_planes(int first, int count) const;
+  GatherForces gather_forces() const;
+  TransformRows transform_rows(GridRange x, GridRange y) const;
+  TransformColumns transform_columns(GridRange x, GridRange k) const;
+  ConvolvePencils convolve_pencils(GridRange y, GridRange k, Energies energies) const;
+  InverseColumns inverse_columns(GridRange x, GridRange k) const;
+  InverseRows inverse_rows(GridRange x, GridRange y) const;
+  // Numbers on the device, for operations on some planes; one array for equal lists.
+  const Buffer<int32_t>& number_list(const std::vector<int32_t>& numbers);
+
+  // Where ranks write into each other's grids: the spectra in which lines (by y) and planes (by x) are
+  // worked on, and the potentials of others that want a copy of each plane.
+  void work_together(const std::vector<SpectrumOf>& line_homes,
+                     const std::vector<SpectrumOf>& plane_homes,
+                     const std::vector<std::vector<PotentialOf>>& copies);
+  // Without their messages and marks.
+  TransformPlanesDirectly transform_planes_directly(int first, int count) const;
+  ConvolveLinesDirectly convolve_lines_directly(int first, int count, Energies energies) const;
+  InversePlanesDirectly inverse_planes_directly(int first, int count) const;
+  GatherForcesDirectly gather_forces_directly() const { return {gather_forces(), {}}; }
+  size_t bytes() const { return make_.bytes(); }
+
+  PmeGrid grid;
+  const MeshOf of;
+
+ private:
+  // In place where the size stays: recordings know the address.
+  template <class T>
+  void renew(Buffer<T>& buffer, const std::vector<T>& values) {
+    if (buffer.size() == values.size()) return buffer.upload(values);
+    make_.renew(buffer, values);
+  }
+
+  // Scales dispersion coefficients by a power of 2 that makes the largest 8 to 16, so that the integers of
+  // the grid serve for them as for charges. On a coarse grid BoxOnMesh reduces them further.
+  void put_dispersion_on_grid();
+
+  const SlotMemory& slots_;
+  FittedTransform transform_;
+  double strength_;
+  BufferMaker make_;
+
+ public:
+  Buffer<int32_t> charges;  // zero between steps
+  Buffer<Complex> spectrum;
+  Buffer<float> potential;
+
+ private:
+  Buffer<float> moduli_[3], coefficients_;
+  Buffer<BoxOnMesh> box_;
+  std::map<std::vector<int32_t>, Buffer<int32_t>> number_lists_;
+  Buffer<SpectrumOf> line_homes_, plane_homes_;
+  Buffer<int32_t> first_copies_;
+  Buffer<PotentialOf> copies_;
+  Buffer<uint32_t> blocks_;  // that have ended, of the kernel that is under way
+};
+
+}  // namespace quiltmd

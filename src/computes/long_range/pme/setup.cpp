@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants of smooth particle-mesh Ewald, and the energies of Ewald summation that do not depend on
+// positions.
+#include "computes/long_range/pme/setup.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <string>
+
+#include "math/error.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+// M_order at the integers 1 .. order-1.
+std::vector<double> spline_at_integers(int order) {
+  std::vector<double> value{1.0};  // M_2(1)
+  for (int k = 3; k <= order; ++k) {
+    std::vector<double> next(static_cast<size_t>(k - 1), 0.0);
+    for (int x = 1; x < k; ++x) {
+      if (x <= k - 2) next[static_cast<size_t>(x - 1)] += x * value[static_cast<size_t>(x - 1)];
+      if (x >= 2) next[static_cast<size_t>(x - 1)] += (k - x) * value[static_cast<size_t>(x - 2)];
+      next[static_cast<size_t>(x - 1)] /= k - 1;
+    }
+    value = next;
+  }
+  return value;
+}
+
+std::vector<double> interpolation_moduli(int n, int order) {
+  const std::vector<double> spline = spline_at_integers(order);
+  std::vector<double> denominator(static_cast<size_t>(n));
+  for (int m = 0; m < n; ++m) {
+    std::complex<double> sum = 0;
+    for (size_t k = 0; k < spline.size(); ++k)
+      sum += spline[k] * std::polar(1.0, 2 * kPi * m * static_cast<double>(k) / n);
+    denominator[static_cast<size_t>(m)] = std::norm(sum);
+  }
+  for (int m = 0; m < n; ++m) {
+    double& here = denominator[static_cast<size_t>(m)];
+    if (here < 1e-7)
+      here = 0.5 * (denominator[static_cast<size_t>((m + n - 1) % n)] +
+                    denominator[static_cast<size_t>((m + 1) % n)]);
+  }
+  for (double& value : denominator) value = 1 / value;
+  return denominator;
+}
+
+std::vector<double> least_squares_moduli(int n, int order) {
+  const auto square = [&](int m) {  // of the transform of the spline, m = 0 apart
+    return std::pow(std::sin(kPi * m / n) / (kPi * m / n), 2 * order);
+  };
+  std::vector<double> moduli{1};
+  for (int m = 1; m < n; ++m) {
+    const int signed_m = m <= n / 2 ? m : m - n;
+    double sum = 0;
+    for (int k = -3; k <= 3; ++k) sum += square(signed_m + k * n);
+    moduli.push_back(square(signed_m) / (sum * sum));
+  }
+  return moduli;
+}
+
+}  // namespace
+
+std::vector<double> spline_moduli(Moduli moduli, int n, int order) {
+  return moduli == Moduli::kInterpolation ? interpolation_moduli(n, order)
+                                          : least_squares_moduli(n, order);
+}
+
+PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches) {
+  const Vec3d box = patches.box.widths();
+  const Int3 cells = patches.cells;
+  return {points.x, points.y, points.z,
+          order,    cells,    {box.x / cells.x, box.y / cells.y, box.z / cells.z}};
+}
+
+GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond) {
+  const int n = Int3{grid.nx, grid.ny, grid.nz}[dimension];
+  const double cells = grid.cells[dimension];
+  // The kernels work in single precision around patch centres: allow for its rounding.
+  const double slack = 1e-3;
+  const int lowest =
+      static_cast<int>(std::floor(n * (cell / cells - beyond) - slack)) - grid.order + 1;
+  const int highest = static_cast<int>(std::floor(n * ((cell + 1) / cells + beyond) + slack));
+  return {((lowest % n) + n) % n, std::min(highest - lowest + 1, n)};
+}
+
+void check_pme_grid(int order, Int3 grid) {
+  if (order != 4 && order != kMaxPmeOrder)
+    throw Error("the PME order must be 4 or 5, not " + std::to_string(order));
+  for (int d = 0; d < 3; ++d)
+    if (grid[d] < kMinPmeGrid)
+      throw Error("the PME grid must have at least " + std::to_string(kMinPmeGrid) +
+                  " points per dimension, not " + std::to_string(grid[d]));
+}
+
+void check_gpu_pme_grid(Int3 grid) {
+  const auto factors_well = [](int n) {
+    for (const int factor : {2, 3, 5, 7})
+      while (n > 1 && n % factor == 0) n /= factor;
+    return n == 1;
+  };
+  if (grid.z % 2 == 0 && factors_well(grid.x) && factors_well(grid.y) && factors_well(grid.z))
+    return;
+  throw Error(
+      "On a GPU the PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
+      "it is " +
+      std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+      ": choose another grid, or device cpu.");
+}
+
+double dispersion_strength(double alpha) { return -std::pow(kPi, 2.5) * alpha * alpha * alpha / 3; }
+
+std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings) {
+  std::vector<MeshSettings> meshes;
+  if (settings.has_pme())
+    meshes.push_back({MeshOf::kCharges, settings.grid, ewald_split(settings)->fitted_transform(),
+                      moduli_of(settings), 1});
+  if (settings.has_dispersion_mesh())
+    meshes.push_back({MeshOf::kDispersion, settings.dispersion_grid,
+                      gaussian_transform(settings.dispersion_alpha), Moduli::kInterpolation,
+                      dispersion_strength(settings.dispersion_alpha)});
+  return meshes;
+}
+
+Moduli moduli_of(const NonbondedSettings& settings) {
+  return settings.has_prolate_split() ? Moduli::kLeastSquares : Moduli::kInterpolation;
+}
+
+EnergyKind kind_of_constant(const NonbondedSettings& settings) {
+  return settings.has_pme() ? kReciprocal : kCoulombDirect;
+}
+
+Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
+                             double volume) {
+  double total = 0, squares = 0;
+  for (const double q : system.charges) {
+    total += q;
+    squares += q * q;
+  }
+  if (settings.has_reaction_field() && settings.field_of_excluded)
+    return {-0.5 * kCoulomb * ReactionField(settings).shift * squares, 0};
+  if (!settings.has_pme()) return {};
+  const auto split = ewald_split(settings);
+  const double self = -0.5 * split->potential(0) * squares;
+  const double background = -0.5 * split->rest_integral() / volume * total * total;
+  return {kCoulomb * (self + background), kCoulomb * background};
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What smooth particle-mesh Ewald needs before the first step, and which planes of the grid a patch
+// can touch.
+#pragma once
+
+#include <vector>
+
+#include "computes/long_range/ewald_split.h"
+#include "computes/long_range/pme/operations.h"
+#include "computes/nonbonded_settings.h"
+#include "decomposition/energies.h"
+#include "decomposition/patch_grid.h"
+
+namespace quiltmd {
+
+// How the influence function corrects for the splines. Interpolation: as in smooth PME, plane waves are met at
+// the points. Least squares: the least error of a potential that has no waves beyond the grid's (Hockney and
+// Eastwood, Computer Simulation Using Particles (1988), section 8-3-3).
+enum class Moduli { kInterpolation, kLeastSquares };
+
+// The factors of a dimension with n grid points, m = 0 .. n-1. kInterpolation: |b(m)|^2 (Essmann et al. 1995,
+// eq. 4.4); where the spline of odd order has no answer (m = n/2), the mean of its neighbours.
+// kLeastSquares: w(m)^2 / (sum over k of w(m + k n)^2)^2, w(m) = sinc(m/n)^order.
+std::vector<double> spline_moduli(Moduli moduli, int n, int order);
+
+// The grid of so many points, on which the patches of a patch grid lie.
+PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
+
+// The planes of a dimension (0: x) that atoms of the patches at `cell` of the patch grid can touch, when
+// none sticks out of its patch by more than `beyond`, a fraction of the box. Modulo the grid.
+GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond);
+
+// The energy of charges that does not depend on where they are: self energy and neutralising background of
+// Ewald summation; of a reaction field, what each charge makes by itself.
+Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
+                             double volume);
+// What it is counted as: of PME with the reciprocal sum, else with the pairs.
+EnergyKind kind_of_constant(const NonbondedSettings& settings);
+
+// The influence function of the dispersion is 1/(pi V) times this at m = 0, but for the moduli of splines
+// (dispersion_influence.h).
+double dispersion_strength(double alpha);
+
+// Those that go with a split of charges.
+Moduli moduli_of(const NonbondedSettings& settings);
+
+// A mesh of the settings.
+struct MeshSettings {
+  MeshOf of;
+  Int3 points;
+  FittedTransform transform;
+  Moduli moduli;
+  double strength;  // of the influence function
+};
+std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings);
+
+// The smallest numbers of grid points that the kernels accept.
+inline constexpr int kMinPmeGrid = 8;
+// Throws Error when order or grid are not what the kernels can do.
+void check_pme_grid(int order, Int3 grid);
+// Throws Error when the transforms of a GPU cannot do the grid.
+void check_gpu_pme_grid(Int3 grid);
+
+}  // namespace quiltmd
