@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from quiltmd import QuiltError
-from quiltmd.commands import demo, tables
+from quiltmd.commands import tables
 from quiltmd.commands.options import flag_of
 from quiltmd.engine import execution
 from quiltmd.engine.execution import Execution
@@ -109,12 +109,3 @@ def test_far_more_ranks_than_cores_are_refused(monkeypatch: pytest.MonkeyPatch) 
 def test_ranks_of_other_processes_have_no_such_limit() -> None:
     places = "ranks:" + ",".join(["ssh:a/cpu"] * 100)
     assert Execution(places).resolve()["ranks"] == 100  # type: ignore[arg-type]
-
-
-def test_the_demo_needs_matplotlib_from_the_start(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(demo, "find_spec", lambda name: None)
-    with pytest.raises(QuiltError, match="matplotlib"):
-        demo.run_demo(tmp_path / "demo")
-    assert not (tmp_path / "demo").exists()

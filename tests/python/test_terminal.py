@@ -145,7 +145,7 @@ def test_ctrl_c_ends_the_demo(tmp_path: Path) -> None:
         assert terminal.finish() == 130, terminal.text()
         assert "carry on with: quiltmd run --resume" in terminal.text()
         assert "what is there now" not in terminal.text()
-    assert not (tmp_path / "demo" / "energies.png").exists()
+    assert not (tmp_path / "demo" / "energies.svg").exists()
 
 
 # A run of two steps of 2 fs, during which others write to stderr and stdout.

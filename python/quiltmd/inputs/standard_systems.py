@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard systems for benchmarks and the demo, from a package that ships their Amber files.
+"""Standard systems for benchmarks and the demo, from packages that ship their files.
 
-The files come from the data folder of `openmmtools`, which is found but never imported: its own
-dependencies are heavy, and none is needed for reading a file.
+That of the demo is our own.  Those for benchmarks come from the data folder of `openmmtools`, which
+is found but never imported: its own dependencies are heavy, and none is needed for reading a file.
 """
 
 from __future__ import annotations
@@ -16,14 +16,21 @@ from ..errors import QuiltError
 
 @dataclass(frozen=True)
 class StandardSystem:
-    """A system that everyone can get: its files within the data folder, and what it is."""
+    """A system that everyone can get: files in the data folder of a package, and what it is."""
 
     topology: str
     coordinates: str
     title: str
+    package: str = "openmmtools"
 
 
 SYSTEMS = {
+    "demo": StandardSystem(
+        "trpzip2.top",
+        "trpzip2.gro",
+        "tryptophan zipper 2, a protein of 12 residues, in water, 2,889 atoms",
+        package="quiltmd",
+    ),
     "dhfr": StandardSystem(
         "dhfr/JAC.prmtop",
         "dhfr/JAC.inpcrd",
@@ -51,11 +58,12 @@ def system_files(name: str) -> tuple[Path, Path]:
     """Topology and coordinates of a standard system; QuiltError where there are none."""
     if name not in SYSTEMS:
         raise QuiltError(f"no standard system {name!r}; there are {', '.join(SYSTEMS)}")
-    spec = find_spec("openmmtools")
+    found = SYSTEMS[name]
+    spec = find_spec(found.package)
     if spec is None or spec.origin is None:
         raise QuiltError(
-            "the standard systems come with the package openmmtools, which is not installed; its "
-            "files alone are enough: pip install --no-deps openmmtools"
+            f"the files of {name!r} come with the package {found.package}, which is not installed; "
+            f"its files alone are enough: pip install --no-deps {found.package}"
         )
     data = Path(spec.origin).parent / "data"
-    return data / SYSTEMS[name].topology, data / SYSTEMS[name].coordinates
+    return data / found.topology, data / found.coordinates

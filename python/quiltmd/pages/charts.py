@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line charts as SVG, for a page that must stand alone.
+"""Line charts as SVG, for a page that must stand alone or as a picture.
 
 A chart shows one quantity over time.  Long series are drawn as the range of values within each
 column of pixels and the mean through it, so that a page stays small whatever the length of a run.
@@ -8,6 +8,8 @@ Nothing depends on colour alone: a second line is dashed.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -19,6 +21,27 @@ _F64 = NDArray[np.float64]
 _WIDTH, _HEIGHT = 470, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 12, 34
 _COLUMNS = 240  # into which a long series is divided
+_HEADING = 26  # above each chart of a picture
+
+# On white; a page replaces them where the reader's screen is dark.
+COLOURS = {
+    "ink": "#1a1a1a",
+    "soft": "#5a5a5a",
+    "paper": "#fff",
+    "grid": "#e3e3e3",
+    "line": "#0072b2",
+    "level": "#b34b00",
+    "range": "#0072b240",
+    "rest": "#c9c9c9",
+}
+STYLE = """
+svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
+.grid { stroke: var(--grid); } .tick { stroke: var(--soft); }
+.line { fill: none; stroke: var(--line); stroke-width: 1.6; stroke-linejoin: round; }
+.dot { fill: var(--line); } .range { fill: var(--range); stroke: none; }
+.level { stroke: var(--level); stroke-width: 1.4; stroke-dasharray: 7 4; }
+.mark { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 2 3; }
+"""
 
 
 @dataclass(frozen=True)
@@ -49,6 +72,12 @@ class Chart:
 
     def svg(self) -> str:
         """The chart as an element of a page."""
+        label = escape(f"{self.title}, {self.unit}, over time")
+        box = f"0 0 {_WIDTH} {_HEIGHT}"
+        return f'<svg viewBox="{box}" role="img" aria-label="{label}">{self.drawing()}</svg>'
+
+    def drawing(self) -> str:
+        """What is in it: axes, lines and their labels."""
         low, mean, high, x = _condensed(self.x, self.y)
         bottom, top = float(low.min()), float(high.max())
         if self.level is not None:
@@ -65,9 +94,7 @@ class Chart:
             share = (np.asarray(value, dtype=float) - bottom) / (top - bottom)
             return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
-        label = f"{self.title}, {self.unit}, over time"
         parts = [
-            f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(label)}">',
             *(_y_tick(float(up(tick)), _text(tick, y_ticks)) for tick in y_ticks),
             *(
                 _x_tick(float(across(tick)), _text(tick, x_ticks))
@@ -92,7 +119,29 @@ class Chart:
             parts.append(_line("level", (_LEFT, _WIDTH - _RIGHT), (y, y)))
         for x_mark in map(float, map(across, self.marks)):
             parts.append(_line("mark", (x_mark, x_mark), (_TOP, _HEIGHT - _BOTTOM)))
-        return "".join([*parts, "</svg>"])
+        return "".join(parts)
+
+
+def picture(title: str, charts: Sequence[Chart]) -> str:
+    """A file of charts below each other, with a title above; any viewer of SVG shows it."""
+    height = _HEADING + len(charts) * (_HEADING + _HEIGHT)
+    style = re.sub(r"var\(--(\w+)\)", lambda name: COLOURS[name[1]], STYLE)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
+        f'width="{2 * _WIDTH}" height="{2 * height}"><style>{style}</style>'
+        f'<rect width="100%" height="100%" fill="{COLOURS["paper"]}"/>',
+        _heading(title, 18),
+    ]
+    for number, chart in enumerate(charts):
+        top = _HEADING + number * (_HEADING + _HEIGHT)
+        text = f"{chart.title}, {chart.unit}"
+        drawing = f'<g transform="translate(0 {top + _HEADING})">{chart.drawing()}</g>'
+        parts.append(_heading(text, top + _HEADING - 4) + drawing)
+    return "".join([*parts, "</svg>\n"])
+
+
+def _heading(text: str, y: int) -> str:
+    return f'<text x="{_WIDTH / 2:g}" y="{y}" text-anchor="middle">{escape(text)}</text>'
 
 
 def _condensed(x: _F64, y: _F64) -> tuple[_F64, _F64, _F64, _F64]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from .charts import Chart
+from .charts import COLOURS, STYLE, Chart
 
 Row = Sequence[str]
 
@@ -19,10 +19,8 @@ class Html(str):
     """A cell that is HTML already; all other texts are escaped."""
 
 
-_STYLE = """
-:root { --ink: #1a1a1a; --soft: #5a5a5a; --paper: #fff; --grid: #e3e3e3; --line: #0072b2;
-  --level: #b34b00; --range: #0072b240; --rest: #c9c9c9; }
-@media (prefers-color-scheme: dark) { :root { --ink: #eee; --soft: #b5b5b5; --paper: #16181b;
+_STYLE = f":root {{ {'; '.join(f'--{name}: {value}' for name, value in COLOURS.items())}; }}\n"
+_STYLE += """@media (prefers-color-scheme: dark) { :root { --ink: #eee; --soft: #b5b5b5; --paper: #16181b;
   --grid: #34383d; --line: #56b4e9; --level: #e69f00; --range: #56b4e945; --rest: #555; } }
 * { box-sizing: border-box; }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper);
@@ -34,12 +32,6 @@ p { margin: .3rem 0; } .soft { color: var(--soft); }
 figure { margin: 0; } figcaption { font-weight: 600; }
 figcaption span { font-weight: 400; color: var(--soft); }
 svg { width: 100%; height: auto; display: block; }
-svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
-.grid { stroke: var(--grid); } .tick { stroke: var(--soft); }
-.line { fill: none; stroke: var(--line); stroke-width: 1.6; stroke-linejoin: round; }
-.dot { fill: var(--line); } .range { fill: var(--range); stroke: none; }
-.level { stroke: var(--level); stroke-width: 1.4; stroke-dasharray: 7 4; }
-.mark { stroke: var(--soft); stroke-width: 1; stroke-dasharray: 2 3; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: .22rem .9rem .22rem 0; vertical-align: top;
@@ -56,6 +48,7 @@ td.number, th.number { text-align: right; } td.number { white-space: nowrap; }
 .bar i { background: var(--line); } .bar b { flex: 1; background: repeating-linear-gradient(
   45deg, var(--rest) 0 4px, var(--paper) 4px 8px); }
 """
+_STYLE += STYLE
 
 
 def page(title: str, summary: Iterable[str], sections: Iterable[tuple[str, str]]) -> str:

@@ -69,7 +69,7 @@ class Folder:
         """All that the run may write, or that the one before it in the folder has written."""
         checkpoints = (self.checkpoint, previous_path(self.checkpoint), self._damaged)
         final = [self.path / f"final.{suffix}" for suffix in _FINAL]
-        pictures = (self.report, self.timeline_page, self.path / "energies.png")
+        pictures = (self.report, self.timeline_page, self.path / "energies.svg")
         tables = (self.profile, self.timeline, self.sessions, *pictures)
         names = dict.fromkeys((TRAJECTORY, *self._names, *self._earlier_names()))
         trajectories = [self.path / f"{name}{end}" for name in names for end in _TRAJECTORY]
