@@ -19,8 +19,9 @@ class Html(str):
     """A cell that is HTML already; all other texts are escaped."""
 
 
-_STYLE = f":root {{ {'; '.join(f'--{name}: {value}' for name, value in COLOURS.items())}; }}\n"
-_STYLE += """@media (prefers-color-scheme: dark) { :root { --ink: #eee; --soft: #b5b5b5; --paper: #16181b;
+_STYLE = f":root {{ {'; '.join(f'--{name}: {value}' for name, value in COLOURS.items())}; }}"
+_STYLE += """
+@media (prefers-color-scheme: dark) { :root { --ink: #eee; --soft: #b5b5b5; --paper: #16181b;
   --grid: #34383d; --line: #56b4e9; --level: #e69f00; --range: #56b4e945; --rest: #555; } }
 * { box-sizing: border-box; }
 body { font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper);
