@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the package and the modules that they live in: for `__init__.py` and type checkers."""
 
-from .description.barostats import (
-    Barostat,
-    BerendsenBarostat,
-    CellRescaling,
-    MonteCarloBarostat,
-)
+from .description.barostats.base import Barostat
+from .description.barostats.berendsen import BerendsenBarostat
+from .description.barostats.cell_rescaling import CellRescaling
+from .description.barostats.monte_carlo import MonteCarloBarostat
 from .description.electric_field import apply_electric_field
 from .description.heat_baths import BathGroup
 from .description.implicit_solvent import ImplicitSolvent
 from .description.integrators import (
     Integrator,
     LangevinMiddle,
-    LangevinMiddleGroups,
     VelocityVerlet,
 )
 from .description.mesh_rules import pme_parameters, prolate_parameters
@@ -22,15 +19,10 @@ from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
 from .description.system import System
-from .description.thermostats import (
-    BerendsenThermostat,
-    BerendsenThermostatGroups,
-    NoseHooverChain,
-    NoseHooverChainGroups,
-    Thermostat,
-    VelocityRescaling,
-    VelocityRescalingGroups,
-)
+from .description.thermostats.base import Thermostat
+from .description.thermostats.berendsen import BerendsenThermostat
+from .description.thermostats.nose_hoover import NoseHooverChain
+from .description.thermostats.velocity_rescaling import VelocityRescaling
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
@@ -65,7 +57,6 @@ __all__ = [
     "BathGroup",
     "BerendsenBarostat",
     "BerendsenThermostat",
-    "BerendsenThermostatGroups",
     "CellRescaling",
     "Checkpoint",
     "CheckpointError",
@@ -79,13 +70,11 @@ __all__ = [
     "Integrator",
     "Iteration",
     "LangevinMiddle",
-    "LangevinMiddleGroups",
     "LogReporter",
     "LostError",
     "MonteCarloBarostat",
     "Nonbonded",
     "NoseHooverChain",
-    "NoseHooverChainGroups",
     "QuiltError",
     "QuiltWarning",
     "Readout",
@@ -101,7 +90,6 @@ __all__ = [
     "Topology",
     "TrajectoryReporter",
     "VelocityRescaling",
-    "VelocityRescalingGroups",
     "VelocityVerlet",
     "Workers",
     "apply_electric_field",

@@ -43,9 +43,7 @@ StepPlan plan_without_baths(const Parameters& parameters, const Thermostat* ther
   return plan;
 }
 
-}  // namespace
-
-StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat) {
+StepPlan middle_of_all(const Parameters& parameters, const Thermostat* thermostat) {
   StepPlan plan = plan_without_baths(parameters, thermostat);
   const LangevinBath bath = read_bath(parameters, "");
   plan.baths.temperature = bath.temperature;
@@ -60,7 +58,7 @@ StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermos
   return plan;
 }
 
-StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* thermostat) {
+StepPlan middle_of_groups(const Parameters& parameters, const Thermostat* thermostat) {
   StepPlan plan = plan_without_baths(parameters, thermostat);
   for (int k = 0; k < parameters.integer("baths"); ++k) {
     const LangevinBath bath = read_bath(parameters, bath_suffix(k));
@@ -74,6 +72,13 @@ StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* 
                                                              c.forces_after, c.counter, c.baths});
                         }}};
   return plan;
+}
+
+}  // namespace
+
+StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat) {
+  return has_groups(parameters) ? middle_of_groups(parameters, thermostat)
+                                : middle_of_all(parameters, thermostat);
 }
 
 }  // namespace quiltmd

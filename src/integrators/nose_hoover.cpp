@@ -51,9 +51,7 @@ void check_freedom(const Parameters& parameters, const std::string& whose, doubl
                 " has no degree of freedom besides the motion of the centre of mass");
 }
 
-}  // namespace
-
-Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input) {
+Thermostat chain_of_all(const Parameters& parameters, const ThermostatInput& input) {
   const int every = steps_between_actions(parameters);
   const double time = every * input.timestep;
   const ThermostatChain chain{nullptr, chain_length(parameters), input.degrees_of_freedom,
@@ -72,7 +70,7 @@ Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& inpu
   return made;
 }
 
-Thermostat nose_hoover_groups(const Parameters& parameters, const ThermostatInput& input) {
+Thermostat chains_of_groups(const Parameters& parameters, const ThermostatInput& input) {
   const int every = steps_between_actions(parameters);
   const int baths = parameters.integer("baths");
   Thermostat made{{}, every, {}, {}};
@@ -101,6 +99,13 @@ Thermostat nose_hoover_groups(const Parameters& parameters, const ThermostatInpu
       }};
   made.stage = {sum_kinetic_energy_of_groups(baths), act};
   return made;
+}
+
+}  // namespace
+
+Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input) {
+  return has_groups(parameters) ? chains_of_groups(parameters, input)
+                                : chain_of_all(parameters, input);
 }
 
 }  // namespace quiltmd

@@ -30,17 +30,13 @@ struct Named {
 
 constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators[] = {
     {"langevin_middle", langevin_middle, kTemperatureAndFriction},
-    {"langevin_middle_groups", langevin_middle_groups, kTemperatureAndFriction},
     {"velocity_verlet", velocity_verlet, {}},
 };
 
 constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
     {"velocity_rescaling", velocity_rescaling, kTemperature},
-    {"velocity_rescaling_groups", velocity_rescaling_groups, kTemperature},
     {"nose_hoover", nose_hoover, kTemperature},
-    {"nose_hoover_groups", nose_hoover_groups, kTemperature},
     {"berendsen", berendsen_thermostat, kTemperature},
-    {"berendsen_groups", berendsen_groups, kTemperature},
 };
 
 constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {
@@ -172,7 +168,7 @@ void place_sites_after_moves(StepPlan& plan) {
 
 size_t baths_of_groups(const IntegratorSettings& settings) {
   const Parameters& part = settings.thermostat ? *settings.thermostat : settings.integrator;
-  if (!part.values.contains("baths")) return 0;
+  if (!has_groups(part)) return 0;
   const int baths = part.integer("baths");
   if (baths < 1 || baths > kMaxHeatBaths)
     throw Error(part.kind + ": there may be 1 to " + std::to_string(kMaxHeatBaths) +

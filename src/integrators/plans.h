@@ -9,6 +9,8 @@
 
 namespace quiltmd {
 
+// Whether groups of atoms have heat baths of their own: `baths` of them, each with its numbers.
+inline bool has_groups(const Parameters& parameters) { return parameters.values.contains("baths"); }
 // Of a heat bath of groups, by its number from 0: how the names of its parameters end, and what errors call it.
 inline std::string bath_suffix(int64_t bath) { return "_" + std::to_string(bath); }
 inline std::string bath_name(int64_t bath) { return "heat bath " + std::to_string(bath + 1); }
@@ -16,7 +18,6 @@ inline std::string bath_name(int64_t bath) { return "heat bath " + std::to_strin
 // `thermostat` is null where there is none; an integrator that takes none refuses it by name.
 StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermostat);
 StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat);
-StepPlan langevin_middle_groups(const Parameters& parameters, const Thermostat* thermostat);
 
 // What a thermostat knows of the integrator that it goes with.
 struct ThermostatInput {
@@ -28,11 +29,8 @@ int steps_between_actions(const Parameters& parameters);
 StepTask sum_kinetic_energy();                     // of all ranks, into sums[0]
 StepTask sum_kinetic_energy_of_groups(int baths);  // into the first of `sums`, by heat bath
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
-Thermostat velocity_rescaling_groups(const Parameters& parameters, const ThermostatInput& input);
 Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input);
-Thermostat nose_hoover_groups(const Parameters& parameters, const ThermostatInput& input);
 Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input);
-Thermostat berendsen_groups(const Parameters& parameters, const ThermostatInput& input);
 
 // What a barostat knows of integrator and thermostat.
 struct BarostatInput {

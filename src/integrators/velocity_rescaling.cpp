@@ -33,8 +33,8 @@ uint64_t seed_of(const Parameters& parameters, VelocityNoise noise) {
   return noise == VelocityNoise::kThermal ? parameters.seed() : 0;
 }
 
-Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
-                     VelocityNoise noise) {
+Thermostat rescaling_of_all(const Parameters& parameters, const ThermostatInput& input,
+                            VelocityNoise noise) {
   const int every = steps_between_actions(parameters);
   const double shared_by = input.degrees_of_freedom;
   const RescalingBath bath = read_bath(parameters, "", every * input.timestep);
@@ -51,8 +51,8 @@ Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
   return made;
 }
 
-Thermostat rescaling_groups(const Parameters& parameters, const ThermostatInput& input,
-                            VelocityNoise noise) {
+Thermostat rescaling_of_groups(const Parameters& parameters, const ThermostatInput& input,
+                               VelocityNoise noise) {
   const int every = steps_between_actions(parameters);
   const int baths = parameters.integer("baths");
   Thermostat made{{}, every, {}, {}};
@@ -78,6 +78,12 @@ Thermostat rescaling_groups(const Parameters& parameters, const ThermostatInput&
       }};
   made.stage = {sum_kinetic_energy_of_groups(baths), scale};
   return made;
+}
+
+Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
+                     VelocityNoise noise) {
+  return has_groups(parameters) ? rescaling_of_groups(parameters, input, noise)
+                                : rescaling_of_all(parameters, input, noise);
 }
 
 }  // namespace
@@ -112,14 +118,6 @@ Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInpu
 
 Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input) {
   return rescaling(parameters, input, VelocityNoise::kNone);
-}
-
-Thermostat velocity_rescaling_groups(const Parameters& parameters, const ThermostatInput& input) {
-  return rescaling_groups(parameters, input, VelocityNoise::kThermal);
-}
-
-Thermostat berendsen_groups(const Parameters& parameters, const ThermostatInput& input) {
-  return rescaling_groups(parameters, input, VelocityNoise::kNone);
 }
 
 }  // namespace quiltmd

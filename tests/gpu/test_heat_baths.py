@@ -18,13 +18,10 @@ import quiltmd
 from quiltmd import (
     BathGroup,
     LangevinMiddle,
-    LangevinMiddleGroups,
     NoseHooverChain,
-    NoseHooverChainGroups,
     Simulation,
     Thermostat,
     VelocityRescaling,
-    VelocityRescalingGroups,
     VelocityVerlet,
 )
 
@@ -141,13 +138,13 @@ def parts(pair: Pair, count: int) -> list[str]:
     return [f"index {begin + 1}-{end}" for begin, end in pairwise(ends)]
 
 
-def of_groups(pair: Pair, *baths: tuple[float, float]) -> LangevinMiddleGroups:
+def of_groups(pair: Pair, *baths: tuple[float, float]) -> LangevinMiddle:
     """As many groups with temperatures and frictions."""
     groups = (
         BathGroup(part, *bath) for part, bath in zip(parts(pair, len(baths)), baths, strict=True)
     )
     timestep = 0.004 if pair[0].atoms > 10000 else 0.002
-    return LangevinMiddleGroups(tuple(groups), timestep, seed=3)
+    return LangevinMiddle(groups=tuple(groups), timestep=timestep, seed=3)
 
 
 SCALINGS = pytest.mark.parametrize("kind", ["rescaling", "chains"])
@@ -162,9 +159,9 @@ def scaled(
         for part, temperature in zip(parts(pair, len(kelvin)), kelvin, strict=True)
     )
     thermostat = (
-        NoseHooverChainGroups(groups, every=every)
+        NoseHooverChain(groups=groups, every=every)
         if kind == "chains"
-        else VelocityRescalingGroups(groups, seed=5, every=every)
+        else VelocityRescaling(groups=groups, seed=5, every=every)
     )
     verlet = VelocityVerlet(0.002)
     return Simulation(*pair, None, verlet, thermostat=thermostat, device=device)

@@ -21,16 +21,13 @@ from quiltmd import (
     CellRescaling,
     ImplicitSolvent,
     LangevinMiddle,
-    LangevinMiddleGroups,
     MonteCarloBarostat,
     Nonbonded,
     NoseHooverChain,
-    NoseHooverChainGroups,
     Restraint,
     State,
     System,
     VelocityRescaling,
-    VelocityRescalingGroups,
     VelocityVerlet,
     apply_electric_field,
     restrain,
@@ -219,8 +216,8 @@ def dynamics(choices: Choices, system: System) -> dict[str, Any]:
     integrators = {
         "verlet": lambda: VelocityVerlet(**common),
         "langevin": lambda: LangevinMiddle(TEMPERATURE, 5.0, seed=3, **common),
-        "langevin groups": lambda: LangevinMiddleGroups(
-            _baths(groups, "friction"), seed=3, **common
+        "langevin groups": lambda: LangevinMiddle(
+            groups=_baths(groups, "friction"), seed=3, **common
         ),
     }
     thermostats: dict[str, Any] = {
@@ -228,10 +225,12 @@ def dynamics(choices: Choices, system: System) -> dict[str, Any]:
         "rescaling": lambda: VelocityRescaling(TEMPERATURE, 0.1, seed=4, every=steps),
         "chain": lambda: NoseHooverChain(TEMPERATURE, 0.1, every=steps),
         "berendsen": lambda: BerendsenThermostat(TEMPERATURE, 0.1, every=steps),
-        "rescaling groups": lambda: VelocityRescalingGroups(
-            _baths(groups, "time_constant"), seed=4, every=steps
+        "rescaling groups": lambda: VelocityRescaling(
+            groups=_baths(groups, "time_constant"), seed=4, every=steps
         ),
-        "chain groups": lambda: NoseHooverChainGroups(_baths(groups, "time_constant"), every=steps),
+        "chain groups": lambda: NoseHooverChain(
+            groups=_baths(groups, "time_constant"), every=steps
+        ),
     }
     pressure: dict[str, Any] = {"coupling": choices.coupling, "every": 5 * steps}
     barostats: dict[str, Any] = {

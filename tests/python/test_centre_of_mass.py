@@ -18,16 +18,13 @@ from quiltmd import (
     CellRescaling,
     ImplicitSolvent,
     LangevinMiddle,
-    LangevinMiddleGroups,
     MonteCarloBarostat,
     Nonbonded,
     NoseHooverChain,
-    NoseHooverChainGroups,
     Restraint,
     Simulation,
     State,
     VelocityRescaling,
-    VelocityRescalingGroups,
     VelocityVerlet,
     apply_electric_field,
     restrain,
@@ -48,8 +45,8 @@ SCALING: dict[str, Any] = {
     "rescaling": VelocityRescaling(300, 0.2, seed=1),
     "chain": NoseHooverChain(300, 0.1, every=2),
     "berendsen": BerendsenThermostat(300, 0.2),
-    "rescaling groups": VelocityRescalingGroups(HALVES, seed=1),
-    "chain groups": NoseHooverChainGroups(HALVES, every=2),
+    "rescaling groups": VelocityRescaling(groups=HALVES, seed=1),
+    "chain groups": NoseHooverChain(groups=HALVES, every=2),
 }
 
 
@@ -301,7 +298,7 @@ def test_temperatures_without_a_box(
         (
             {
                 "integrator": VelocityVerlet,
-                "thermostat": VelocityRescalingGroups((BathGroup("all", 300),), seed=1),
+                "thermostat": VelocityRescaling(groups=(BathGroup("all", 300),), seed=1),
             },
             3,
         ),
@@ -326,7 +323,7 @@ def test_what_a_free_system_lacks(
 def test_drawn_velocities_of_groups_rest_where_they_should() -> None:
     hot = (BathGroup("index 1-4", 300), BathGroup("index 5-8", 900))
     for every, rests in ((100, True), (0, False)):
-        bath = LangevinMiddleGroups(hot, 0.002, seed=1, remove_com_every=every)
+        bath = LangevinMiddle(groups=hot, timestep=0.002, seed=1, remove_com_every=every)
         run = simulation(moving(None), bath)
         run.draw_velocities(seed=4)
         drift = np.abs(run.system.masses @ run.state().velocities)

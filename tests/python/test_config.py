@@ -73,7 +73,7 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
     ({"thermostat": {"time_constant": 1.0}}, "'langevin' has the friction of .*time_constant of"),
     (
         {"thermostat": {"kind": "berendsen", "chain_length": 3}},
-        "'berendsen' is no chain: leave out chain_length of .thermostat., or choose",
+        "'berendsen' has no chain_length: leave out chain_length of .* or choose nose-hoover",
     ),
     ({"thermostat": {"every": 10}}, "'langevin' has the friction of .*leave out every of"),
     ({"solvent": {"dielectric": 78.5}}, "no implicit solvent: .* dielectric of .*, or choose"),
@@ -92,7 +92,7 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
             "integrator": {"ensemble": "npt"},
             "barostat": {"kind": "monte-carlo", "time_constant": 5.0},
         },
-        "monte-carlo barostat has no time constant",
+        "the barostat 'monte-carlo' has no time_constant",
     ),
     ({"integrator": {"ensemble": "npt"}, "barostat": {"annealing_every": 200}}, "is annealed"),
     (
@@ -136,7 +136,7 @@ def test_settings_without_a_use_are_refused(sections: dict[str, Any], because: s
 
 @pytest.mark.parametrize("setting", [{"temperature": 0.0}, {"annealing": [[0, 300], [10, 0]]}])
 def test_a_chain_needs_a_temperature(setting: dict[str, Any]) -> None:
-    with pytest.raises(QuiltError, match="Nose-Hoover chain needs temperatures above 0 K"):
+    with pytest.raises(QuiltError, match="'nose-hoover' needs temperatures above 0 K"):
         build_config(MINIMAL | {"integrator": setting, "thermostat": {"kind": "nose-hoover"}})
 
 

@@ -12,12 +12,8 @@ import physical_validation
 import pytest
 from control_examples import FILES, MDP, changed, noted, read
 
+from quiltmd import BerendsenThermostat, NoseHooverChain, VelocityRescaling
 from quiltmd.description.heat_baths import BathGroup
-from quiltmd.description.thermostats import (
-    BerendsenThermostatGroups,
-    NoseHooverChainGroups,
-    VelocityRescalingGroups,
-)
 from quiltmd.errors import QuiltError
 from quiltmd.inputs.control import read_control
 from quiltmd.running.config import build_config
@@ -114,9 +110,9 @@ def test_groups_of_each_thermostat(tmp_path: Path) -> None:
     """The usual Protein and Non-Protein: a bath each, though they are alike."""
     groups = "tc-grps = Protein Non-Protein\ntau-t = 0.1 0.2\nref-t = 300 300\n"
     for coupling, kind, strengths in (
-        ("V-rescale", VelocityRescalingGroups, (0.1, 0.2)),
-        ("berendsen", BerendsenThermostatGroups, (0.1, 0.2)),
-        ("nose-hoover", NoseHooverChainGroups, (0.1 / (2 * np.pi), 0.2 / (2 * np.pi))),
+        ("V-rescale", VelocityRescaling, (0.1, 0.2)),
+        ("berendsen", BerendsenThermostat, (0.1, 0.2)),
+        ("nose-hoover", NoseHooverChain, (0.1 / (2 * np.pi), 0.2 / (2 * np.pi))),
     ):
         found = read(tmp_path, "md.mdp", changed(MDP, f"{groups}tcoupl = {coupling}\n"))
         assert found.refused == []

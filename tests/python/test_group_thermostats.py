@@ -14,21 +14,19 @@ from scipy import stats
 
 import quiltmd
 from quiltmd import (
+    Barostat,
     BathGroup,
     BerendsenBarostat,
     BerendsenThermostat,
-    BerendsenThermostatGroups,
     CellRescaling,
-    LangevinMiddleGroups,
+    LangevinMiddle,
     Nonbonded,
     NoseHooverChain,
-    NoseHooverChainGroups,
     QuiltError,
     Simulation,
     State,
     Thermostat,
     VelocityRescaling,
-    VelocityRescalingGroups,
     VelocityVerlet,
 )
 
@@ -67,15 +65,15 @@ def coupled(
     [
         (
             VelocityRescaling(350, 0.1, seed=3, every=2),
-            VelocityRescalingGroups((BathGroup("all", 350, time_constant=0.1),), seed=3, every=2),
+            VelocityRescaling(groups=(BathGroup("all", 350, time_constant=0.1),), seed=3, every=2),
         ),
         (
             NoseHooverChain(350, 0.1, every=2),
-            NoseHooverChainGroups((BathGroup("all", 350, time_constant=0.1),), every=2),
+            NoseHooverChain(groups=(BathGroup("all", 350, time_constant=0.1),), every=2),
         ),
         (
             BerendsenThermostat(350, 0.1, every=2),
-            BerendsenThermostatGroups((BathGroup("all", 350, time_constant=0.1),), every=2),
+            BerendsenThermostat(groups=(BathGroup("all", 350, time_constant=0.1),), every=2),
         ),
     ],
     ids=["rescaling", "chain", "berendsen"],
@@ -111,7 +109,7 @@ def test_each_gas_is_canonical_at_its_temperature() -> None:
         start,
         PLAIN,
         VelocityVerlet(0.01, remove_com_every=0),
-        thermostat=VelocityRescalingGroups(groups, seed=1, every=1),
+        thermostat=VelocityRescaling(groups=groups, seed=1, every=1),
         device="cpu",
     )
     assert simulation.group_degrees_of_freedom() == pytest.approx([12, 18])
@@ -137,9 +135,9 @@ def test_waters_in_contact(water: tuple[Any, Any], chained: bool) -> None:
     """Halves of a drop stay apart in temperature; heat flows, and what is conserved is."""
     groups = in_halves(water[0], 250, 350, 0.02)
     thermostat = (
-        NoseHooverChainGroups(groups, every=2)
+        NoseHooverChain(groups=groups, every=2)
         if chained
-        else VelocityRescalingGroups(groups, seed=2, every=2)
+        else VelocityRescaling(groups=groups, seed=2, every=2)
     )
     ends = []
     for ranks in (1, 3):
@@ -172,7 +170,7 @@ def test_the_centre_of_mass_is_brought_to_rest(water: tuple[Any, Any]) -> None:
             start,
             None,
             VelocityVerlet(0.001, remove_com_every=every),
-            thermostat=VelocityRescalingGroups(in_halves(system, 100, 500, 0.02), seed=1, every=1),
+            thermostat=VelocityRescaling(groups=in_halves(system, 100, 500, 0.02), seed=1, every=1),
             device="cpu",
         )
         before = simulation.energies()["conserved"]
@@ -190,8 +188,8 @@ def test_the_centre_of_mass_is_brought_to_rest(water: tuple[Any, Any]) -> None:
 def test_a_run_goes_on_with_its_baths(water: tuple[Any, Any], tmp_path: Path) -> None:
     """From a checkpoint between two actions, on other ranks."""
     for thermostat in (
-        VelocityRescalingGroups(in_halves(water[0], 280, 350), seed=2, every=4),
-        NoseHooverChainGroups(in_halves(water[0], 280, 350), every=4),
+        VelocityRescaling(groups=in_halves(water[0], 280, 350), seed=2, every=4),
+        NoseHooverChain(groups=in_halves(water[0], 280, 350), every=4),
     ):
         whole, stopped = stopped_and_not(
             lambda ranks, thermostat=thermostat: coupled(water, thermostat, ranks=ranks), tmp_path
@@ -210,13 +208,13 @@ def test_conditions_are_those_of_a_new_simulation(water: tuple[Any, Any], kind: 
     def simulation(state: Any, cold: float, hot: float, ranks: int) -> Simulation:
         if kind == "langevin":
             groups = BathGroup(half, cold, 5), BathGroup(f"not {half}", hot, 5)
-            bath = LangevinMiddleGroups(groups, seed=1)
+            bath = LangevinMiddle(groups=groups, seed=1)
             return Simulation(water[0], state, integrator=bath, device="cpu", ranks=ranks)
         halves = in_halves(water[0], cold, hot)
         thermostat = (
-            NoseHooverChainGroups(halves, every=4)
+            NoseHooverChain(groups=halves, every=4)
             if kind == "chains"
-            else VelocityRescalingGroups(halves, seed=1, every=4)
+            else VelocityRescaling(groups=halves, seed=1, every=4)
         )
         return coupled((water[0], state), thermostat, ranks=ranks)
 
@@ -239,7 +237,7 @@ def test_conditions_are_those_of_a_new_simulation(water: tuple[Any, Any], kind: 
         changed.set_conditions(friction=(1, 20))
         assert changed.integrator.groups[1].friction == 20  # type: ignore[union-attr]
     else:
-        with pytest.raises(QuiltError, match="Groups has no friction"):
+        with pytest.raises(QuiltError, match=r"(Rescaling|Chain) has no friction"):
             changed.set_conditions(friction=2)
 
 
@@ -247,8 +245,8 @@ def test_conditions_are_those_of_a_new_simulation(water: tuple[Any, Any], kind: 
 
 
 def test_a_barostat_needs_one_temperature(water: tuple[Any, Any]) -> None:
-    unlike = VelocityRescalingGroups(in_halves(water[0], 280, 350), seed=1)
-    alike = VelocityRescalingGroups(in_halves(water[0], 300, 300), seed=1)
+    unlike = VelocityRescaling(groups=in_halves(water[0], 280, 350), seed=1)
+    alike = VelocityRescaling(groups=in_halves(water[0], 300, 300), seed=1)
     with pytest.raises(QuiltError, match=r"CellRescaling: .* one temperature, .* have 280, 350 K"):
         coupled(water, unlike, barostat=CellRescaling())
     with pytest.warns(quiltmd.QuiltWarning, match="ensemble"):
@@ -270,18 +268,25 @@ def test_nonsense_is_refused(water: tuple[Any, Any]) -> None:
     with pytest.raises(
         QuiltError, match="bath of 'index 1-3' takes a time_constant, not a friction"
     ):
-        VelocityRescalingGroups(groups)
+        VelocityRescaling(groups=groups)
     with pytest.raises(QuiltError, match="takes a friction, not a time_constant"):
-        LangevinMiddleGroups((BathGroup("all", time_constant=1.0),))
-    with pytest.raises(QuiltError, match="VelocityRescalingGroups: there may be 1 to 16 groups"):
-        VelocityRescalingGroups(())
+        LangevinMiddle(groups=(BathGroup("all", time_constant=1.0),))
+    with pytest.raises(QuiltError, match="VelocityRescaling: there may be up to 16 groups"):
+        VelocityRescaling(groups=(BathGroup("all"),) * 17)
+    with pytest.raises(QuiltError, match=r"each group has its own temperature: leave out .* .310"):
+        VelocityRescaling(310, groups=(BathGroup("all"),))
+    with pytest.raises(QuiltError, match="each group has its own friction"):
+        LangevinMiddle(friction=2, groups=(BathGroup("all"),))
     with pytest.raises(QuiltError, match="BathGroup: time_constant"):
         BathGroup("all", time_constant=0)
-    with pytest.raises(QuiltError, match="VelocityRescalingGroups does not go with Langevin"):
-        Simulation(*water, thermostat=VelocityRescalingGroups((BathGroup("all"),)), device="cpu")
-    short = NoseHooverChainGroups((BathGroup("all", time_constant=0.05),), every=10)
+    with pytest.raises(QuiltError, match="VelocityRescaling does not go with Langevin"):
+        Simulation(*water, thermostat=VelocityRescaling(groups=(BathGroup("all"),)), device="cpu")
+    short = NoseHooverChain(groups=(BathGroup("all", time_constant=0.05),), every=10)
     with pytest.raises(QuiltError, match="lower 'every', or raise 'time_constant'"):
         coupled(water, short)
     with pytest.raises(QuiltError, match="the temperature must be positive"):
-        coupled(water, NoseHooverChainGroups((BathGroup("all", 0.0),)))
-    assert VelocityRescalingGroups((BathGroup("all"),)).groups[0].time_constant == 1
+        coupled(water, NoseHooverChain(groups=(BathGroup("all", 0.0),)))
+    assert VelocityRescaling(groups=(BathGroup("all"),)).groups[0].time_constant == 1
+    for base in (Thermostat, Barostat):
+        with pytest.raises(QuiltError, match=rf"{base.__name__} is what .* choose one of them"):
+            base()

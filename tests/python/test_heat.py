@@ -14,7 +14,6 @@ from quiltmd import (
     BathGroup,
     CellRescaling,
     LangevinMiddle,
-    LangevinMiddleGroups,
     MonteCarloBarostat,
     Nonbonded,
     NoseHooverChain,
@@ -31,7 +30,7 @@ BATHS = (BathGroup("index 1-300", 300, friction=7), BathGroup("index 301-648", 3
 NVE = VelocityVerlet(0.002)
 DYNAMICS: dict[str, dict[str, Any]] = {
     "langevin": {"integrator": LangevinMiddle(300, 1.3, 0.002, seed=5)},
-    "groups": {"integrator": LangevinMiddleGroups(BATHS, 0.002, seed=5)},
+    "groups": {"integrator": LangevinMiddle(groups=BATHS, timestep=0.002, seed=5)},
     "rescaling": {"integrator": NVE, "thermostat": VelocityRescaling(300, 0.1, seed=5)},
     "chain": {"integrator": NVE, "thermostat": NoseHooverChain(300, 0.1)},
     "cell rescaling": {

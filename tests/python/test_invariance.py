@@ -24,15 +24,12 @@ import quiltmd
 from quiltmd import (
     BathGroup,
     LangevinMiddle,
-    LangevinMiddleGroups,
     Nonbonded,
     NoseHooverChain,
-    NoseHooverChainGroups,
     Simulation,
     State,
     Thermostat,
     VelocityRescaling,
-    VelocityRescalingGroups,
     VelocityVerlet,
 )
 from quiltmd.inputs.standard_systems import system_files
@@ -41,8 +38,8 @@ STEPS = 64
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
 PARTS = ("solute", "index 23-400", "index 401-2269")
-GROUPS = LangevinMiddleGroups(
-    (BathGroup(PARTS[0], 400, 20), BathGroup(PARTS[1], 250, 5), BathGroup(PARTS[2])),
+GROUPS = LangevinMiddle(
+    groups=(BathGroup(PARTS[0], 400, 20), BathGroup(PARTS[1], 250, 5), BathGroup(PARTS[2])),
     timestep=0.002,
     seed=5,
     remove_com_every=10,
@@ -67,8 +64,8 @@ RESCALED = [
     Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
     Rescaled(IMPULSES[0], VelocityRescaling(time_constant=0.1, seed=5, every=6)),
     Rescaled(IMPULSES[0], NoseHooverChain(350, time_constant=0.05, every=3)),
-    Rescaled(NVE, VelocityRescalingGroups(SCALED, seed=5, every=4)),
-    Rescaled(IMPULSES[0], NoseHooverChainGroups(SCALED, every=3)),
+    Rescaled(NVE, VelocityRescaling(groups=SCALED, seed=5, every=4)),
+    Rescaled(IMPULSES[0], NoseHooverChain(groups=SCALED, every=3)),
 ]
 ENSEMBLES = pytest.mark.parametrize(
     "integrator",

@@ -279,7 +279,7 @@ def test_parts_in_the_wrong_place_are_named(water: Loaded) -> None:
         Simulation(*water, LangevinMiddle(), engine=FakeEngine)  # type: ignore[arg-type]
     with pytest.raises(
         QuiltError,
-        match="integrator must be VelocityVerlet or LangevinMiddle or LangevinMiddleGroups, not",
+        match="integrator must be VelocityVerlet or LangevinMiddle, not",
     ):
         Simulation(*water, integrator=water[0], engine=FakeEngine)  # type: ignore[arg-type]
     with pytest.raises(QuiltError, match=r"barostat must be .*CellRescaling.*, not str"):

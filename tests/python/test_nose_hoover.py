@@ -19,7 +19,6 @@ from quiltmd import (
     LangevinMiddle,
     Nonbonded,
     NoseHooverChain,
-    NoseHooverChainGroups,
     QuiltError,
     Simulation,
     State,
@@ -150,7 +149,7 @@ def test_trajectory_of_a_chain_for_each_group(
         *oscillators,
         Nonbonded(method="cutoff", cutoff=0.9),
         VelocityVerlet(TIMESTEP, remove_com_every=remove_com_every),
-        thermostat=NoseHooverChainGroups(tuple(baths), every=every, chain_length=length),
+        thermostat=NoseHooverChain(groups=tuple(baths), every=every, chain_length=length),
         device="cpu",
     )
     x, v = state.positions.copy(), state.velocities.copy()

@@ -211,6 +211,7 @@ struct Scenario {
   const char* barostat = nullptr;  // that acts every fourth step
   bool solvent = false;            // implicit, in an open box
   bool dispersion_mesh = false;
+  bool two_baths = false;
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -224,10 +225,10 @@ constexpr Scenario kScenarios[] = {
     {"PME, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 1, "monte_carlo"},
     {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet",
      "velocity_rescaling", 2, "monte_carlo"},
-    {"PME, Langevin of two baths", true, "langevin_middle_groups", nullptr, 2},
+    {"PME, Langevin of two baths", true, "langevin_middle", nullptr, 2, nullptr, false, false, true},
     {"PME, Verlet and velocity rescaling of two baths", true, "velocity_verlet",
-     "velocity_rescaling_groups", 2, "cell_rescaling"},
-    {"PME, Verlet and two Nose-Hoover chains", true, "velocity_verlet", "nose_hoover_groups", 1},
+     "velocity_rescaling", 2, "cell_rescaling", false, false, true},
+    {"PME, Verlet and two Nose-Hoover chains", true, "velocity_verlet", "nose_hoover", 1, nullptr, false, false, true},
     {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true},
     {"PME and Lennard-Jones PME, Langevin", true, "langevin_middle", nullptr, 1, "cell_rescaling",
      false, true},
@@ -299,7 +300,7 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                                         {"time_constant", 0.1},
                                         {"seed", int64_t{3}}}};
   Parameters& bath = c.thermostat ? *integrator.thermostat : integrator.integrator;
-  if (bath.kind.ends_with("_groups")) in_two_baths(system, bath, integrator.bath_of_atom);
+  if (c.two_baths) in_two_baths(system, bath, integrator.bath_of_atom);
   if (c.barostat) {
     integrator.barostat = Parameters{c.barostat,
                                      {{"every", int64_t{4}},

@@ -92,7 +92,7 @@ void langevin_is_one_operation() {
 }
 
 Parameters of_groups(double second = 280) {
-  Parameters made = integrator("langevin_middle_groups");
+  Parameters made = integrator("langevin_middle");
   made.values.erase("temperature");
   made.values.erase("friction");
   made.values["baths"] = int64_t{2};
@@ -156,7 +156,6 @@ void a_chain_has_variables() {
 
 // Two baths, of 280 K and another temperature, with other time constants.
 Parameters scaling_groups(Parameters made, double second = 280) {
-  made.kind += "_groups";
   made.values["baths"] = int64_t{2};
   for (const char* name : {"temperature", "time_constant"}) {
     made.values[std::string(name) + "_0"] = made.values.at(name);

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .electric_field import forces_of
-from .heat_baths import Grouped
 from .integrators import Integrator
 from .system import System
 from .thermostats import Thermostat
@@ -111,7 +110,7 @@ def _keeps_momentum(integrator: Integrator, thermostat: Thermostat | None) -> bo
     """Whether a centre of mass at rest stays so: no noise moves it, nor factors that differ."""
     if integrator.is_thermostat:
         return False
-    return not isinstance(thermostat, Grouped) or len(thermostat.groups) == 1
+    return thermostat is None or (thermostat.keeps_momentum and len(thermostat.groups) < 2)
 
 
 def _names(axes: NDArray[np.bool_]) -> str:

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from ..errors import QuiltError
-from .barostats import Barostat, check_barostat, pressures, with_interval
+from .barostats import Barostat, pressures
 from .centre_of_mass import centre_of_mass
-from .heat_baths import BathGroup, Grouped, baths_of_atoms
+from .constant_pressure import check_barostat, with_interval
+from .heat_baths import BathGroup, HeatBaths, baths_of_atoms
 from .integrators import Integrator
 from .system import System
-from .thermostats import NoseHooverChain, NoseHooverChainGroups, Thermostat
+from .thermostats import Thermostat
 
 Part = TypeVar("Part", bound=Integrator | Thermostat | Barostat)
-
-_ACTIONS = 4  # of a chain in its time constant, at least: with fewer it heats or cools
 
 
 def resolve_dynamics(
@@ -55,7 +53,7 @@ def groups_with_baths(
 ) -> tuple[BathGroup, ...]:
     """Groups of atoms that have heat baths of their own; none where one bath has all atoms."""
     bath = heat_bath(integrator, thermostat)
-    return bath.groups if isinstance(bath, Grouped) else ()
+    return bath.groups if isinstance(bath, HeatBaths) else ()
 
 
 def heat_bath(integrator: Integrator, thermostat: Thermostat | None) -> Integrator | Thermostat:
@@ -112,7 +110,7 @@ def with_condition(
     QuiltError
         Where it has none, or, of groups of atoms, another number of them.
     """
-    if isinstance(part, Grouped):
+    if isinstance(part, HeatBaths) and part.groups:
         grouped: Any = part.with_each(name, value)
         of_groups = enumerate(getattr(group, name) for group in grouped.groups)
         return grouped, {f"{name}_{number}": found for number, found in of_groups}
@@ -139,19 +137,11 @@ def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> 
             f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
             "kinetic energy lacks part of an impulse"
         )
-    time, shortest = thermostat.every * integrator.timestep, _shortest_of_chains(thermostat)
-    if shortest < _ACTIONS * time:
+    time, shortest = thermostat.every * integrator.timestep, min(thermostat.strengths())
+    least = thermostat.least_actions
+    if shortest < least * time:
         raise QuiltError(
-            f"{name}: the time constant, {shortest:g} ps, must be at least "
-            f"{_ACTIONS} times as long as the time between actions, {time:g} ps: lower 'every', or "
-            "raise 'time_constant'"
+            f"{name}: the {thermostat.coupling.replace('_', ' ')}, {shortest:g} ps, must be at "
+            f"least {least} times as long as the time between actions, {time:g} ps: lower 'every', "
+            f"or raise '{thermostat.coupling}'"
         )
-
-
-def _shortest_of_chains(thermostat: Thermostat) -> float:
-    """The shortest time constant of a thermostat's chains, ps; infinite where it has none."""
-    if isinstance(thermostat, NoseHooverChain):
-        return thermostat.time_constant
-    if isinstance(thermostat, NoseHooverChainGroups):
-        return min(group.time_constant or 0.0 for group in thermostat.groups)
-    return math.inf

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ from .sites import site_links
 from .system import System
 
 MOST_BATHS = 16  # kMaxHeatBaths of src/integrators/heat_baths.h
-Strength = Literal["friction", "time_constant"]  # how strongly a bath couples: 1/ps, ps
-STRENGTHS: dict[Strength, float] = {"friction": 1.0, "time_constant": 1.0}  # defaults
+STRENGTHS = ("friction", "time_constant")  # how strongly a bath acts: 1/ps, ps
 
 
 @user_settings
@@ -40,7 +39,7 @@ class BathGroup:
     temperature:
         Temperature of the bath, K.
     friction:
-        Of `LangevinMiddleGroups`: friction coefficient, 1/ps; by default 1.
+        Of `LangevinMiddle`: friction coefficient, 1/ps; by default 1.
     time_constant:
         Of other thermostats: as the thermostat for all atoms has it, ps; by default 1.
     """
@@ -51,23 +50,33 @@ class BathGroup:
     time_constant: TimeConstant | None = None
 
 
-_Grouped = TypeVar("_Grouped", bound="Grouped")
 _Described = TypeVar("_Described")
+_Bathed = TypeVar("_Bathed", bound="HeatBaths")
 
 
-class Grouped:
-    """Base of integrators and thermostats with a heat bath for each of several groups of atoms."""
+class HeatBaths:
+    """Base of integrators and thermostats: a heat bath of all atoms, or one of each of its groups.
 
+    `coupling` names the setting that says how strongly a bath acts.
+    """
+
+    coupling: ClassVar[str]
+    temperature: float
     groups: tuple[BathGroup, ...]
 
-    def _complete_groups(self, own: Strength) -> None:
-        """Checks the groups, and gives those without a friction or time constant the default."""
-        name = type(self).__name__
-        if not 1 <= len(self.groups) <= MOST_BATHS:
+    def settle_baths(self) -> None:
+        """Checks the groups, and gives those without a strength of coupling the default."""
+        if not self.groups:
+            return
+        name, own = type(self).__name__, self.coupling
+        if len(self.groups) > MOST_BATHS:
             raise QuiltError(
-                f"{name}: there may be 1 to {MOST_BATHS} groups of atoms with heat baths, not "
+                f"{name}: there may be up to {MOST_BATHS} groups of atoms with heat baths, not "
                 f"{len(self.groups)}"
             )
+        hottest = max(group.temperature for group in self.groups)
+        self._refuse_beside_groups("temperature", hottest)
+        self._refuse_beside_groups(own)
         for group in self.groups:
             for other in STRENGTHS:
                 if other != own and getattr(group, other) is not None:
@@ -75,17 +84,31 @@ class Grouped:
                         f"{name}: the bath of {group.select!r} takes a {own}, not a {other}: give "
                         f"{own} instead"
                     )
+        default = getattr(type(self), own)
         completed = (
-            group if getattr(group, own) is not None else _changed(group, own, STRENGTHS[own])
+            group if getattr(group, own) is not None else _changed(group, own, default)
             for group in self.groups
         )
         object.__setattr__(self, "groups", tuple(completed))
+        object.__setattr__(self, "temperature", hottest)
+
+    def _refuse_beside_groups(self, name: str, settled: float | None = None) -> None:
+        """QuiltError where a setting of one bath was given beside groups, which have theirs."""
+        if getattr(self, name) not in (getattr(type(self), name), settled):
+            raise QuiltError(
+                f"{type(self).__name__}: each group has its own {name}: leave out that of all "
+                f"atoms ({getattr(self, name):g})"
+            )
 
     def temperatures(self) -> tuple[float, ...]:
-        """Those of the groups, K."""
-        return tuple(group.temperature for group in self.groups)
+        """Those of the baths, K."""
+        return tuple(group.temperature for group in self.groups) or (self.temperature,)
 
-    def with_each(self: _Grouped, name: str, value: float | Sequence[float]) -> _Grouped:
+    def strengths(self) -> tuple[float, ...]:
+        """How strongly the baths act: the setting that `coupling` names."""
+        return tuple(getattr(bath, self.coupling) for bath in self.groups or (self,))
+
+    def with_each(self: _Bathed, name: str, value: float | Sequence[float]) -> _Bathed:
         """A copy with another temperature or friction: one for all groups, or one for each."""
         if getattr(self.groups[0], name, None) is None:
             raise QuiltError(f"{type(self).__name__} has no {name}")
@@ -94,10 +117,14 @@ class Grouped:
         if len(values) != len(self.groups):
             raise QuiltError(f"{name}: {len(values)} values for {len(self.groups)} groups of atoms")
         pairs = zip(self.groups, values, strict=True)
-        return _changed(self, "groups", tuple(_changed(group, name, one) for group, one in pairs))
+        groups = tuple(_changed(group, name, one) for group, one in pairs)
+        return replace(self, groups=groups, temperature=type(self).temperature)  # type: ignore[type-var]
 
-    def _resolve_groups(self, own: Strength) -> dict[str, Any]:
-        """Settings of the groups for the core, which needs `bath_of_atom` besides."""
+    def resolve_baths(self) -> dict[str, Any]:
+        """Settings of the baths for the core; with groups it needs `bath_of_atom` besides."""
+        own = self.coupling
+        if not self.groups:
+            return {"temperature": self.temperature, own: getattr(self, own)}
         settings: dict[str, Any] = {"baths": len(self.groups)}
         for number, group in enumerate(self.groups):
             settings[f"temperature_{number}"] = group.temperature

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
 from .checks import user_settings
-from .heat_baths import BathGroup, Grouped
+from .heat_baths import BathGroup, HeatBaths
 from .settings import (
     Friction,
     LongRangeEvery,
@@ -72,13 +72,13 @@ class VelocityVerlet:
 
 @user_settings
 @dataclass(frozen=True, config=_CONFIG)
-class LangevinMiddle:
+class LangevinMiddle(HeatBaths):
     """Constant temperature (NVT): Langevin-middle (Zhang et al., J. Phys. Chem. A 123, 6056, 2019).
 
     Attributes
     ----------
     temperature:
-        Temperature of the heat bath, K.
+        Temperature of the heat bath, K; with groups the highest of theirs.
     friction:
         Friction coefficient, 1/ps.
     timestep:
@@ -97,9 +97,17 @@ class LangevinMiddle:
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
         number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
         8 fs may lie between, 4 fs where bonds to hydrogen are flexible.
+    groups:
+        1 to 16 groups of atoms with a temperature and a friction each, in place of those of all
+        atoms; they stay as they are for the whole simulation.  Each atom is in one of them, and
+        atoms joined by constraints are in the same one.  Groups of different temperatures have no
+        ensemble in common: heat flows through what joins them.  With equal temperatures the
+        ensemble is NVT, and groups with equal frictions, too, have the same trajectory as one bath
+        of all atoms, bit for bit.
     """
 
     is_thermostat: ClassVar[bool] = True
+    coupling: ClassVar[str] = "friction"
 
     temperature: Temperature = 300.0
     friction: Friction = 1.0
@@ -108,57 +116,21 @@ class LangevinMiddle:
     constraint_tolerance: float = Field(default=1e-6, gt=0)
     remove_com_every: RemoveComEvery = None
     long_range_every: LongRangeEvery = 1
+    groups: tuple[BathGroup, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.settle_baths()
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, which needs those of `CentreOfMass` besides."""
         return _shared(self) | {
             "kind": "langevin_middle",
-            "temperature": self.temperature,
-            "friction": self.friction,
+            **self.resolve_baths(),
             "seed": draw_seed() if self.seed is None else self.seed,
         }
 
 
-@user_settings
-@dataclass(frozen=True, config=_CONFIG)
-class LangevinMiddleGroups(Grouped):
-    """Langevin-middle where groups of atoms have heat baths of their own.
-
-    Each atom is in one of the groups, and atoms joined by constraints are in the same one.  Groups
-    of different temperatures have no ensemble in common: heat flows through what joins them.  With
-    equal temperatures the ensemble is NVT, and groups with equal frictions, too, have the same
-    trajectory as `LangevinMiddle`, bit for bit.
-
-    Attributes
-    ----------
-    groups:
-        1 to 16 groups; they stay as they are for the whole simulation.
-    timestep, seed, constraint_tolerance, remove_com_every, long_range_every:
-        As for `LangevinMiddle`.
-    """
-
-    is_thermostat: ClassVar[bool] = True
-
-    groups: tuple[BathGroup, ...]
-    timestep: Timestep = _TIMESTEP
-    seed: Seed = None
-    constraint_tolerance: float = Field(default=1e-6, gt=0)
-    remove_com_every: RemoveComEvery = None
-    long_range_every: LongRangeEvery = 1
-
-    def __post_init__(self) -> None:
-        self._complete_groups("friction")
-
-    def resolve(self) -> dict[str, Any]:
-        """Settings for the core, which needs `bath_of_atom` besides (`resolve_dynamics`)."""
-        return _shared(self) | {
-            "kind": "langevin_middle_groups",
-            **self._resolve_groups("friction"),
-            "seed": draw_seed() if self.seed is None else self.seed,
-        }
-
-
-Integrator = VelocityVerlet | LangevinMiddle | LangevinMiddleGroups
+Integrator = VelocityVerlet | LangevinMiddle
 
 
 def _shared(integrator: Integrator) -> dict[str, Any]:

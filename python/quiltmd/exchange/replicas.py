@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from ..description.checks import whole_number
 from ..description.dynamics import with_condition
-from ..description.heat_baths import Grouped
 from ..description.integrators import Integrator, LangevinMiddle
 from ..description.settings import derived_seed, draw_seed
 from ..description.state import State
@@ -317,7 +316,7 @@ class ReplicaExchange:
 
 def _at(dynamics: Any, state: ReplicaState, seed: int) -> Any:
     """An integrator or thermostat at the temperature of a state; as it is if it has none."""
-    if not (hasattr(dynamics, "temperature") or isinstance(dynamics, Grouped)):
+    if not hasattr(dynamics, "temperature"):
         return dynamics
     changed, _ = with_condition(dynamics, "temperature", state.temperature)
     return replace(changed, seed=seed) if hasattr(changed, "seed") else changed

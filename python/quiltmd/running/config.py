@@ -26,8 +26,8 @@ from pydantic import (
     model_validator,
 )
 
-from ..description.barostats import with_interval
 from ..description.checks import any_case
+from ..description.constant_pressure import with_interval
 from ..description.dynamics import resolve_dynamics
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator
@@ -149,11 +149,12 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _chain_is_warm(self) -> Config:
-        chained = self.integrator.ensemble != "nve" and self.thermostat.kind == "nose-hoover"
+    def _bath_is_warm(self) -> Config:
+        thermostat = self.make_thermostat()
         groups = [kelvin for bath in self.bath for _, kelvin in bath.points()]
-        if chained and min(groups or [self.integrator.coldest()]) <= 0:
-            raise ValueError("a Nose-Hoover chain needs temperatures above 0 K")
+        coldest = min(groups or [self.integrator.coldest()])
+        if thermostat is not None and thermostat.warm and coldest <= 0:
+            raise ValueError(f"the thermostat '{thermostat.kind}' needs temperatures above 0 K")
         return self
 
     def make_groups(self) -> tuple[BathGroup, ...]:

@@ -7,46 +7,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from ..description.barostats import (
-    PROPOSE_EVERY,
-    Barostat,
-    BerendsenBarostat,
-    CellRescaling,
-    MonteCarloBarostat,
-)
+from ..description.barostats import BAROSTATS, Barostat
+from ..description.barostats.monte_carlo import PROPOSE_EVERY
+from ..description.choices import settings_of_choice
 from ..description.heat_baths import BathGroup
-from ..description.integrators import (
-    Integrator,
-    LangevinMiddle,
-    LangevinMiddleGroups,
-    VelocityVerlet,
-)
+from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.settings import (
     HIGHEST_PRESSURE,
     HOTTEST,
     BarostatEvery,
-    BoxTimeConstant,
-    ChainLength,
-    Coupling,
     Friction,
     LongRangeEvery,
-    Pressure,
     Seed,
-    SurfaceTension,
     Temperature,
-    ThermostatEvery,
     TimeConstant,
     Timestep,
 )
-from ..description.thermostats import (
-    BerendsenThermostat,
-    BerendsenThermostatGroups,
-    NoseHooverChain,
-    NoseHooverChainGroups,
-    Thermostat,
-    VelocityRescaling,
-    VelocityRescalingGroups,
-)
+from ..description.thermostats import THERMOSTATS, Thermostat
 from ..description.units import Unit
 from ..errors import QuiltError
 from .annealing import (
@@ -56,6 +33,7 @@ from .annealing import (
     TemperaturePoints,
     check_points,
 )
+from .choice_sections import section_of
 from .section import Section
 
 _STRONGEST = 1000.0  # that restraints may become, times what they are
@@ -132,8 +110,11 @@ class IntegratorSection(Section):
         if self.ensemble == "nve" or coupled:
             return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
         if groups:
-            return LangevinMiddleGroups(
-                groups, self.timestep, self.seed, long_range_every=self.long_range_every
+            return LangevinMiddle(
+                timestep=self.timestep,
+                seed=self.seed,
+                long_range_every=self.long_range_every,
+                groups=groups,
             )
         return LangevinMiddle(
             self.hottest(),
@@ -208,7 +189,17 @@ def _begin_with(section: Section, name: str, first: float, unit: str) -> None:
     object.__setattr__(section, name, first)
 
 
-class ThermostatSection(Section):
+_Thermostats: Any = section_of(
+    "Thermostat",
+    THERMOSTATS,
+    "langevin",
+    elsewhere=("temperature", "groups", "seed"),
+    others={"langevin": "friction and noise on each atom"},
+)
+_Barostats: Any = section_of("Barostat", BAROSTATS, "cell-rescaling", elsewhere=("seed",))
+
+
+class ThermostatSection(_Thermostats):  # type: ignore[misc]
     """[thermostat]: what keeps the temperature with the ensembles nvt and npt.
 
     Temperature and seed are those of [integrator].  "langevin" is part of the Langevin-middle
@@ -216,64 +207,35 @@ class ThermostatSection(Section):
     here.
     """
 
-    kind: Literal["langevin", "velocity-rescaling", "nose-hoover", "berendsen"] = Field(
-        default="langevin",
-        description="Thermostat: langevin (friction and noise on each atom), velocity-rescaling "
-        "(stochastic, scales all velocities alike), nose-hoover (a chain, deterministic) or "
-        "berendsen (no noise, for equilibration only).",
-    )
-    time_constant: TimeConstant = VelocityRescaling.time_constant
-    every: ThermostatEvery = VelocityRescaling.every
-    chain_length: ChainLength = NoseHooverChain.chain_length
-
     def build(
         self, integrator: IntegratorSection, groups: tuple[BathGroup, ...] = ()
     ) -> Thermostat | None:
         """The thermostat of these settings, where it is not part of the integrator."""
-        if self.kind == "langevin":
+        chosen: Any = THERMOSTATS.get(self.kind)
+        if chosen is None:
             return None
+        settings = self.settings_of(chosen)
+        if "seed" in settings_of_choice(chosen):
+            settings["seed"] = integrator.seed
         if groups:
-            return self._of_groups(integrator, groups)
-        temperature = integrator.hottest()
-        if self.kind == "berendsen":
-            return BerendsenThermostat(temperature, self.time_constant, every=self.every)
-        if self.kind == "nose-hoover":
-            return NoseHooverChain(
-                temperature, self.time_constant, every=self.every, chain_length=self.chain_length
-            )
-        return VelocityRescaling(
-            temperature, self.time_constant, seed=integrator.seed, every=self.every
-        )
-
-    def _of_groups(
-        self, integrator: IntegratorSection, groups: tuple[BathGroup, ...]
-    ) -> Thermostat:
-        if self.kind == "berendsen":
-            return BerendsenThermostatGroups(groups, every=self.every)
-        if self.kind == "nose-hoover":
-            return NoseHooverChainGroups(groups, every=self.every, chain_length=self.chain_length)
-        return VelocityRescalingGroups(groups, seed=integrator.seed, every=self.every)
+            settings["groups"] = groups
+            del settings[chosen.coupling]
+        else:
+            settings["temperature"] = integrator.hottest()
+        made: Thermostat = chosen(**settings)
+        return made
 
 
-class BarostatSection(Section):
+class BarostatSection(_Barostats):  # type: ignore[misc]
     """[barostat]: what keeps the pressure with the ensemble npt; its seed is that of [integrator].
 
     `compressibility` has one value, or one for each set of axes that are scaled together.
     """
 
-    kind: Literal["cell-rescaling", "monte-carlo", "berendsen"] = Field(
-        default="cell-rescaling",
-        description="Barostat: cell-rescaling (stochastic), monte-carlo, or berendsen (no noise, "
-        "for equilibration only).",
-    )
-    pressure: Pressure = CellRescaling.pressure
-    time_constant: BoxTimeConstant = CellRescaling.time_constant
     compressibility: tuple[Annotated[float, Unit("1/bar")], ...] = Field(
         default=(4.5e-5,),
         description="Isothermal compressibility, 1/bar; 0 keeps the axes fixed.",
     )
-    coupling: Coupling = CellRescaling.coupling
-    surface_tension: SurfaceTension = CellRescaling.surface_tension
     every: BarostatEvery | None = Field(
         default=None,
         description="Steps between barostat actions; default: a fiftieth of the time constant, or "
@@ -306,17 +268,10 @@ class BarostatSection(Section):
         return self._made(integrator.seed) if integrator.ensemble == "npt" else None
 
     def _made(self, seed: int | None) -> Barostat:
-        given = self.compressibility
-        settings: dict[str, Any] = {
-            "pressure": self.pressure,
-            "compressibility": given[0] if len(given) == 1 else given,
-            "coupling": self.coupling,
-            "surface_tension": self.surface_tension,
-        }
-        if self.every is not None:
-            settings["every"] = self.every
-        if self.kind == "monte-carlo":
-            return MonteCarloBarostat(seed=seed, **settings)
-        if self.kind == "berendsen":
-            return BerendsenBarostat(time_constant=self.time_constant, **settings)
-        return CellRescaling(time_constant=self.time_constant, seed=seed, **settings)
+        chosen: Any = BAROSTATS[self.kind]
+        settings, given = self.settings_of(chosen), self.compressibility
+        settings["compressibility"] = given[0] if len(given) == 1 else given
+        if "seed" in settings_of_choice(chosen):
+            settings["seed"] = seed
+        made: Barostat = chosen(**settings)
+        return made

@@ -27,12 +27,13 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.barostats import Barostat, check_cell, with_interval
+from ..description.barostats import Barostat
 from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
 from ..description.checks import LAST_STEP, real_number, whole_number
+from ..description.choices import choices_of
+from ..description.constant_pressure import check_cell, with_interval
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
-from ..description.heat_baths import Grouped
 from ..description.integrators import (
     Integrator,
     LangevinMiddle,
@@ -95,11 +96,9 @@ class Simulation(Readout):
     nonbonded:
         Cutoff and PME settings; left out: those that the system came with, else the defaults.
     integrator:
-        `LangevinMiddle` (NVT, the default), `LangevinMiddleGroups` (a heat bath for each of
-        several groups of atoms) or `VelocityVerlet` (NVE).
+        `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
-        `VelocityRescaling`, `NoseHooverChain`, or these with a heat bath for each of several groups
-        (`VelocityRescalingGroups`, `NoseHooverChainGroups`): for NVT with `VelocityVerlet`.
+        `VelocityRescaling` or `NoseHooverChain`: for NVT with `VelocityVerlet`.
     barostat:
         `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
     device, ranks, threads, balance, transport, mesh, away, workers, hosts:
@@ -307,7 +306,7 @@ class Simulation(Readout):
         bath = heat_bath(self.integrator, self.thermostat)
         if isinstance(bath, VelocityVerlet):
             raise QuiltError("there is no heat bath: give a temperature for the velocities")
-        if not isinstance(bath, Grouped):
+        if not bath.groups:
             self.draw_velocities(bath.temperature, seed)
             return
         found = np.array(bath.temperatures())
@@ -669,7 +668,9 @@ def _refuse_other_kinds(**given: object) -> None:
             continue
         meant = [other for other, kind in _KINDS.items() if isinstance(part, kind)]
         hint = f": give it as {meant[0]}=" if meant else ""
-        classes = " or ".join(kind.__name__ for kind in get_args(_KINDS[name]) or [_KINDS[name]])
+        kind = _KINDS[name]
+        kinds: Iterable[Any] = get_args(kind) or choices_of(kind).values() or (kind,)
+        classes = " or ".join(one.__name__ for one in kinds)
         raise QuiltError(f"{name} must be {classes}, not {type(part).__name__}{hint}")
 
 

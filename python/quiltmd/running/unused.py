@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..description.barostats import BAROSTATS
+from ..description.choices import settings_of_choice
+from ..description.thermostats import THERMOSTATS
+
 _Sections = Mapping[str, Mapping[str, Any]]
 
 
@@ -40,8 +44,9 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
     if baths:
         why = "each [[bath]] has its own temperature and friction"
         yield Unused("integrator", ("temperature", "friction"), why, "leave out [[bath]]")
-        why = "each [[bath]] has its own time_constant"
-        yield Unused("thermostat", ("time_constant",), why, "leave out [[bath]]")
+        for coupling in {found.coupling for found in THERMOSTATS.values()}:
+            why = f"each [[bath]] has its own {coupling}"
+            yield Unused("thermostat", (coupling,), why, "leave out [[bath]]")
     annealed = any(_annealing_of(bath) is not None for bath in baths)
     yield from _unused_of_schedules(sections, bool(choices.get("restraint")), annealed)
     run = sections.get("run", {})
@@ -79,17 +84,26 @@ def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
         yield Unused("integrator", ("friction",), f"{none} friction", remedy)
     elif thermostat == "langevin":
         why = "the thermostat 'langevin' has the friction of [integrator] alone"
-        keys = ("time_constant", "every", "chain_length")
-        yield Unused("thermostat", keys, why, "choose another kind")
+        keys = [key for found in THERMOSTATS.values() for key in settings_of_choice(found)]
+        yield Unused("thermostat", tuple(keys), why, "choose another kind")
     else:
         why = f"the thermostat '{thermostat}' has no friction"
         yield Unused("integrator", ("friction",), why, "give time_constant in its place")
-        if thermostat != "nose-hoover":
-            why = f"the thermostat '{thermostat}' is no chain"
-            yield Unused("thermostat", ("chain_length",), why, "choose nose-hoover")
-    if sections.get("barostat", {}).get("kind") == "monte-carlo":
-        why = "the monte-carlo barostat has no time constant"
-        yield Unused("barostat", ("time_constant",), why, "choose another kind")
+        yield from _unused_by_choice("thermostat", thermostat, THERMOSTATS)
+    barostat = sections.get("barostat", {}).get("kind", next(iter(BAROSTATS)))
+    yield from _unused_by_choice("barostat", barostat, BAROSTATS)
+
+
+def _unused_by_choice(section: str, kind: Any, choices: Mapping[str, Any]) -> Iterator[Unused]:
+    """Settings of other choices that the chosen one does not have."""
+    owners: dict[str, list[str]] = {}
+    for other, found in choices.items():
+        for key in settings_of_choice(found):
+            owners.setdefault(key, []).append(other)
+    for key, kinds in owners.items():
+        if kind in choices and kind not in kinds:
+            why = f"the {section} '{kind}' has no {key}"
+            yield Unused(section, (key,), why, f"choose {' or '.join(kinds)}")
 
 
 def _unused_of_schedules(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ...description.thermostats import NoseHooverChain
+from ...description.thermostats.nose_hoover import NoseHooverChain
 from .entries import Control, Entries, number_of
 from .mdp_groups import Curve, Index, TemperatureGroup, add_baths, has_known_part
 from .mdp_words import choice

@@ -15,10 +15,10 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from ...description.barostats import PROPOSE_EVERY
+from ...description.barostats.monte_carlo import PROPOSE_EVERY
 from ...description.box import lengths_angles
 from ...description.electric_field import ELECTRONVOLT
-from ...description.thermostats import VelocityRescaling
+from ...description.thermostats.velocity_rescaling import VelocityRescaling
 from ...errors import InputError
 from ..units import ANGSTROM, KCAL
 from .entries import Control, Entries, Entry, is_one

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stochastic cell rescaling."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from ..checks import user_settings
+from ..settings import Seed, draw_seed
+from .base import CONFIG, Relaxation
+
+
+@user_settings
+@dataclass(frozen=True, config=CONFIG)
+class CellRescaling(Relaxation):
+    """Constant pressure by stochastic cell rescaling.
+
+    Bernetti and Bussi, J. Chem. Phys. 153, 114107 (2020).  The box relaxes towards the pressure as
+    with a Berendsen barostat, and noise gives it the fluctuations of the isothermal-isobaric
+    ensemble.  Hydrogen groups (atoms joined by constraints) move with their centres of mass, whose
+    velocities change as the inverse of the box.  It needs a temperature: `LangevinMiddle`, or a
+    thermostat.
+
+    Attributes
+    ----------
+    pressure:
+        Reference pressure, bar.
+    time_constant:
+        Relaxation time of the box, ps.
+    compressibility:
+        Isothermal compressibility, 1/bar; that of water by default.  It sets how fast the box
+        relaxes, not where it relaxes to.  With more than one set of axes (see `coupling`) one value
+        for each may be given, and 0 leaves the axes of a set as they are.
+    coupling:
+        Which axes are scaled together: "isotropic", all of them; "semi-isotropic", x with y, and z
+        by itself (membranes); "anisotropic", each by itself.  Angles of the box stay but for what
+        that makes of them.
+    surface_tension:
+        Tension of all surfaces normal to z together, bar nm: it acts against the pressure along x
+        and y.  Not with isotropic coupling.
+    seed:
+        Random seed of the barostat's noise; the same seed gives the same trajectory, bit for bit.
+        None: a `Simulation` draws one, and its `barostat` tells which.
+    every:
+        Steps between actions, a multiple of the integrator's `long_range_every`; at each, energies
+        and virial are found and pair lists built anew.  None: a fiftieth of the time constant, or
+        as much less as whole multiples need, and a `Simulation`'s `barostat` tells how many.
+    """
+
+    kind: ClassVar[str] = "cell-rescaling"
+    summary: ClassVar[str] = "stochastic"
+
+    _: KW_ONLY
+    seed: Seed = None
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return super().resolve() | {"seed": draw_seed() if self.seed is None else self.seed}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sections of a configuration in which one of several classes is chosen by its `kind`.
+
+A section has the settings of all of them, as they declare them.  Those that the chosen one does not
+have are refused where they are given, and are not in the resolved configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, create_model
+
+from ..description.choices import settings_of_choice
+from .section import Section
+from .setting_fields import fields_of
+
+
+class ChoiceSection(Section):
+    """Base of such sections."""
+
+    kind: str
+
+    def settings_of(self, chosen: type) -> dict[str, Any]:
+        """The settings that a class has."""
+        names = settings_of_choice(chosen)
+        return {name: getattr(self, name) for name in type(self).model_fields if name in names}
+
+
+def section_of(
+    what: str,
+    choices: Mapping[str, Any],
+    default: str,
+    elsewhere: Collection[str],
+    others: Mapping[str, str] | None = None,
+) -> type[ChoiceSection]:
+    """A section to choose from classes.
+
+    Parameters
+    ----------
+    what:
+        What is chosen, for the description of `kind`.
+    choices:
+        The classes by their `kind`.
+    default:
+        The kind that is chosen where none is given.
+    elsewhere:
+        Their settings that other sections have.
+    others:
+        Kinds that have no class here, with what the help says of them.
+    """
+    told = {**(others or {}), **{kind: found.summary for kind, found in choices.items()}}
+    told = {default: told.pop(default), **told}
+    *most, last = (f"{kind} ({words})" for kind, words in told.items())
+    kind = Field(default=default, description=f"{what}: {', '.join(most)} or {last}.")
+    settings: dict[str, Any] = {"kind": (Literal[tuple(told)], kind)}
+    for found in choices.values():
+        for name, field in fields_of(found).items():
+            if name not in elsewhere:
+                settings.setdefault(name, (field.annotation, field))
+    return create_model(f"{what}Section", __base__=ChoiceSection, **settings)
