@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,7 @@ from .formats import (
     TopologyFormat,
 )
 from .gromacs import coordinates as gromacs_coordinates
+from .objects import coordinates_of, is_path, refuse_as_topology
 
 __all__ = [
     "COORDINATES",
@@ -84,7 +86,7 @@ COORDINATES: tuple[CoordinateFormat, ...] = (
 
 def load(
     topology: Path,
-    coordinates: Path,
+    coordinates: Path | Any,
     *,
     parameters: Sequence[Path] = (),
     defines: Sequence[str] = (),
@@ -155,6 +157,7 @@ def load(
     InputError
         In one line, with file and line or atom: what is wrong or unsupported.
     """
+    refuse_as_topology(topology)
     constraints = any_case(Constraints, constraints)
     parameters, defines = tuple(parameters), tuple(defines)  # iterated over more than once
 
@@ -172,7 +175,8 @@ def load(
         state = replace(state, velocities=read_velocities(velocities, system.atoms))
     if state.box is None and described.periodic and box is None:
         raise InputError(
-            "no periodic box, but the topology has one: give its lengths (box)", file=coordinates
+            "no periodic box, but the topology has one: give its lengths (box)",
+            file=coordinates if is_path(coordinates) else None,
         )
     if restraints or described.held is not None:
         first = reference if reference is not None else coordinates if frame else None
@@ -221,7 +225,7 @@ class _Frames:
     described: Described
     box: npt.ArrayLike | None
 
-    def state(self, file: Path, frame: int) -> State:
+    def state(self, file: Path | Any, frame: int) -> State:
         """A frame, counted from 0, in the box that holds."""
         counts = self.box is None and self.described.periodic is not False
         expected = Expected(self.system.atoms, frame, self.described.box_angle, counts)
@@ -293,9 +297,11 @@ def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ..
 
 
 def read_coordinates(
-    coordinates: Path, expected: Expected, system: System | None = None
+    coordinates: Path | Any, expected: Expected, system: System | None = None
 ) -> Coordinates:
     """Coordinates, by the reader of their format; warns where names differ from the system's."""
+    if not is_path(coordinates):
+        return _matching(coordinates_of(coordinates, expected.frame), "", expected, system)
     file = os.fspath(checkpoints.find_state(coordinates))
     reader = _coordinate_format(file)
     if expected.frame not in (0, -1):
@@ -304,13 +310,20 @@ def read_coordinates(
             held = f"{frames} frames" if frames != 1 else "a single frame"
             message = f"has {held}, so there is no frame {expected.frame} (the first is 0)"
             raise InputError(message, file=file)
-    found = reader.read(file, expected)
+    return _matching(reader.read(file, expected), file, expected, system)
+
+
+def _matching(
+    found: Coordinates, file: str, expected: Expected, system: System | None
+) -> Coordinates:
+    """Coordinates of the atoms that are expected; `file` is empty for those of an object."""
     if len(found.positions) != expected.atoms:
         raise InputError(
-            f"{len(found.positions)} atoms, but the topology has {expected.atoms}", file=file
+            f"{len(found.positions)} atoms, but the topology has {expected.atoms}",
+            file=file or None,
         )
     if system is not None and found.names is not None:
-        _compare_names(system, found.names, file)
+        _compare_names(system, found.names, file or "the coordinates")
     return found
 
 

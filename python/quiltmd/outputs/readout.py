@@ -8,9 +8,12 @@ for the data that are read, and for no others.
 
 from __future__ import annotations
 
+import functools
+import os
 import time
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,3 +263,23 @@ def _sums(parts: dict[str, float], heat_before: float) -> dict[str, float]:
         "heat": heat,
         "conserved": total - heat,
     }
+
+
+_Write = TypeVar("_Write", bound=Callable[..., None])
+
+
+def path_first(write: _Write) -> _Write:
+    """Has a function that writes a simulation to a path refuse its arguments in another order."""
+    name = write.__name__
+
+    @functools.wraps(write)
+    def checked(path: Any, simulation: Any, *rest: Any, **named: Any) -> None:
+        if not isinstance(path, str | os.PathLike) or not isinstance(simulation, Readout):
+            found = f"{type(path).__name__} and {type(simulation).__name__}"
+            raise QuiltError(
+                f"{name} takes a path and then a simulation, {name}('file', simulation), not "
+                f"{found}"
+            )
+        write(path, simulation, *rest, **named)
+
+    return cast(_Write, checked)

@@ -21,7 +21,7 @@ from ..description.box import lengths_angles
 from .columns import check_columns
 from .files import replace_file
 from .netcdf import AMBER_VELOCITY, LARGEST
-from .readout import Readout
+from .readout import Readout, path_first
 from .trajectory import refuse_beyond
 from .wrapping import wrapped
 
@@ -29,6 +29,7 @@ _ANGSTROM = 10.0  # per nm
 _NAMD_VELOCITY = 20.45482706  # A/ps in its unit, as its User's Guide has it ("File formats")
 
 
+@path_first
 def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions, velocities and box as an Amber NetCDF restart.
 
@@ -69,6 +70,7 @@ def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
     replace_file(path, content)
 
 
+@path_first
 def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions, velocities and box as an Amber restart in text (rst7, inpcrd).
 
@@ -86,6 +88,7 @@ def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
     replace_file(path, (head + "".join(blocks)).encode("ascii"))
 
 
+@path_first
 def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes NAMD's binary coordinates and velocities, and, with a box, its extended system.
 

@@ -18,7 +18,7 @@ from ..description.elements import SYMBOLS
 from ..description.selection import select as select_atoms
 from .columns import check_columns, fit_columns
 from .files import replace_file
-from .readout import Readout
+from .readout import Readout, path_first
 from .wrapping import wrapped
 
 _ANGSTROM = 10.0  # per nm
@@ -78,6 +78,7 @@ def pdb_limit(simulation: Readout, select: str = "all") -> str | None:
     return None
 
 
+@path_first
 def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "all") -> None:
     """Writes positions as PDB.
 
@@ -110,6 +111,7 @@ def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "
     replace_file(path, "".join(lines).encode("ascii", errors="replace"))
 
 
+@path_first
 def write_cif(path: str | os.PathLike[str], simulation: Readout, select: str = "all") -> None:
     """Writes positions as mmCIF; residues without a named chain are in chain A.
 
@@ -137,6 +139,7 @@ def _describe_cell(block: gemmi.cif.Block, box: NDArray[np.float64]) -> None:
     block.set_pair("_symmetry.space_group_name_H-M", "'P 1'")
 
 
+@path_first
 def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions and velocities as GRO, GROMACS's format: to 0.001 nm and 0.0001 nm/ps.
 
