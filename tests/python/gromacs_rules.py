@@ -221,6 +221,11 @@ RULES: dict[str, str] = {
     "no repulsion by names": topology(
         terms="[ pairs ]\n1 4 1 1e-3 1e-6", defaults="LJ Geometric", atom_types=C6
     ),
+    "words after an atom type": topology(
+        "[ pairtypes ]\nAA BB 1 0.2 1.0",
+        "[ pairs ]\n1 4",
+        atom_types=SIGMA.replace("\n", " 1 2 3\n"),
+    ),
     # What may be left out, and second states that are the same.
     "no function types": topology(
         "[ bondtypes ]\nAA AA 1 0.2 1000\n[ angletypes ]\nAA AA BB 1 100 200\n"
@@ -336,6 +341,7 @@ ENERGIES = {
     "a pair twice": -0.271328,
     "a bond twice": 2.5,
     "no repulsion by names": 0.0185500812,
+    "words after an atom type": -0.243677443,
     "no function types": 4.6559898,
     "second states": 14.6928148,
     "restraints by types": 0.08,

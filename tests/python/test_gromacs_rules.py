@@ -90,6 +90,7 @@ TOLD = {
     "pairs, reversed": r"line 8: .*replaces .* of BB-AA",
     "nonbonded": r"line 8: .*replaces .* of AA-BB",
     "atom types": r"line 6: .*replaces .* AA",
+    "words after an atom type": r"line 4: '1 2 3' after the two parameters is ignored",
     "function 1": r"line 8: .*replaces .* of AA-AA-BB-BB",
     "function 9, the same again": r"line 8: .*left out, as by GROMACS before 2025\.2",
     "maps": r"line 56: a second torsion map of AA-AA-BB-BB-AA is not used",

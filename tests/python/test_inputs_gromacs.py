@@ -347,6 +347,11 @@ BAD = {
         "[ virtual_sites4 ]\n1 2 3 4 5 2 0.1\n[ pairs ]",
         "expected 3 parameters of a virtual site, found 1",
     ),
+    "site of bonds": (
+        "[ pairs ]",
+        "[ virtual_sites3 ]\n1 2 3 4 1\n[ pairs ]",
+        "expected 2 parameters of a virtual site, found 0: grompp would calculate them from bonds",
+    ),
     "many": (
         "[ pairs ]",
         "[ virtual_sitesn ]\n1 4 2 3\n[ pairs ]",

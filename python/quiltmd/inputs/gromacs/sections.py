@@ -225,9 +225,10 @@ class TopologyFile:
         if words[kind].upper() not in _PARTICLES:
             raise line.error(f"the particle type {words[kind]} is not known")
         if len(words) > kind + 3:
-            raise line.error("expected two Lennard-Jones parameters of an atom type, found more")
+            ignored = " ".join(words[kind + 3 :])
+            self.notes.append(line.note(f"'{ignored}' after the two parameters is ignored"))
         mass, charge = reals(words[kind - 2 : kind], line)
-        first, second = reals(words[kind + 1 :], line)
+        first, second = reals(words[kind + 1 : kind + 3], line)
         between = words[1 : kind - 2]
         numeric = between[-1:] if between and between[-1].lstrip("+-").isdecimal() else []
         if len(between) == 2 and not numeric:

@@ -53,6 +53,11 @@ def site_of(line: Line, section: str, parts: tuple[_Atoms, int, list[float]]) ->
     count, make = _KINDS.get((section, function), (-1, None))
     if make is None:
         raise line.error(f"[ {section} ] of function type {function} are not supported")
+    if count and not given:
+        raise line.error(
+            f"expected {count} parameters of a virtual site, found 0: grompp would calculate them "
+            "from bonds and angles, which is not supported; write them on the line"
+        )
     if len(given) != count:
         raise line.error(f"expected {count} parameters of a virtual site, found {len(given)}")
     return make(*atoms, *given)
