@@ -15,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .openmm_expressions import Array
+from .openmm_expressions import Array, Expression, Real, evaluate
 from .openmm_forms import Form, Match, angles, distances, match, places, powers, wrapped
+from .term_forms import TERM_FORMS, TermForm
+from .terms import Terms
 
 EXTERNAL, BOND, TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"
 FORCES = (EXTERNAL, BOND, TORSION)
@@ -69,6 +71,40 @@ _WIDE = Form(
     ("theta",), angles, lambda theta, zero, w: (_beyond(np.abs(wrapped(theta - zero)), w),), 2
 )
 _JUMP = Form(("theta",), angles, lambda theta, zero: ((theta - zero) ** 2,), 1)
+
+# OpenMM's own forces for bonded terms, and the forms of their terms.
+OWN_FORCES = {
+    "HarmonicBondForce": "bond",
+    "HarmonicAngleForce": "angle",
+    "PeriodicTorsionForce": "torsion",
+    "RBTorsionForce": "ryckaert_bellemans",
+}
+
+
+def _as_stated(form: TermForm) -> Form:
+    """What has the energy that a form of bonds states."""
+    energy = Expression(form.energy).root
+    inner = [k for k in range(form.columns) if k not in form.strengths]
+
+    def functions(r: Array, *given: Array) -> list[Array]:
+        """The energy for each strength by itself."""
+        known = {form.parameters[k].symbol: one for k, one in zip(inner, given, strict=True)}
+        strengths = [form.parameters[k].symbol for k in form.strengths]
+        zero = {name: Real(0) for name in strengths}
+        cases: list[dict[str, Any]] = [
+            {**known, **zero, name: Real(1), "r": r} for name in strengths
+        ]
+        return [evaluate([energy], values)[0] for values in cases]
+
+    return Form(("r",), distances, functions, len(inner))
+
+
+# Bonds of forms that OpenMM has no force of its own for.
+_BONDS_AS_STATED = {
+    _as_stated(form): form
+    for form in TERM_FORMS
+    if form.links_atoms and form.name not in OWN_FORCES.values()
+}
 
 
 def torsion_fields(forces: list[Any]) -> _Fields:
@@ -163,7 +199,7 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     springs = _Terms(2, 4)
     for force in _of(forces, BOND):
         atoms, found = _matched(force, _BONDS)
-        if found.form is _PAIR:  # see pair_terms
+        if found.form is _PAIR or found.form in _BONDS_AS_STATED:  # see pair_terms, bond_terms
             continue
         _refuse_distant(force, forces, atoms, molecules)
         first, last = found.parameters[:, 0], found.parameters[:, -1]
@@ -177,7 +213,37 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     }
 
 
-_BONDS = (_PAIR, _LENGTH, _UPPER, _LOWER, _RANGE)
+_BONDS = (_PAIR, _LENGTH, _UPPER, _LOWER, _RANGE, *_BONDS_AS_STATED)
+
+
+def bond_terms(forces: list[Any], count: int) -> list[Terms]:
+    """Bonds of CustomBondForces with the energy of a form that makes molecules.
+
+    Parameters
+    ----------
+    forces:
+        Of the OpenMM System.
+    count:
+        How many atoms it has.
+
+    Raises
+    ------
+    InputError
+        Where a CustomBondForce has an expression that is not known, or names an atom that does not
+        exist.
+    """
+    bonds = {form.name: Terms(form.name) for form in _BONDS_AS_STATED.values()}
+    for force in _of(forces, BOND):
+        atoms, found = _matched(force, _BONDS)
+        form = _BONDS_AS_STATED.get(found.form)
+        if form is None or not len(atoms):
+            continue
+        _refuse_missing(BOND, atoms, count)
+        values = np.empty((len(atoms), form.columns))
+        inner = [k for k in range(form.columns) if k not in form.strengths]
+        values[:, inner], values[:, list(form.strengths)] = found.parameters, found.coefficients
+        bonds[form.name] = bonds[form.name].joined(atoms, values)
+    return list(bonds.values())
 
 
 def pair_terms(

@@ -26,27 +26,31 @@ from .elements import elements_of
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .sites import site_fields, site_links
+from .term_forms import TermForm, form_named
+from .terms import Terms, TermTable, table_of
 from .topology import Topology
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """A class of forces: its terms' name, atoms, parameters; what says that images count."""
+    """A class of forces: the form of its terms, what it calls them, what says that images count."""
 
+    form: TermForm
     noun: str
-    atoms: int
-    parameters: int
     periodic: str = "usesPeriodicBoundaryConditions"
 
 
 _BONDED = {
-    "HarmonicBondForce": _Kind("Bond", 2, 2),
-    "HarmonicAngleForce": _Kind("Angle", 3, 2),
-    "PeriodicTorsionForce": _Kind("Torsion", 4, 3),
-    "RBTorsionForce": _Kind("Torsion", 4, 6),
+    kind: _Kind(form_named(openmm_custom.OWN_FORCES[kind]), noun)
+    for kind, noun in (
+        ("HarmonicBondForce", "Bond"),
+        ("HarmonicAngleForce", "Angle"),
+        ("PeriodicTorsionForce", "Torsion"),
+        ("RBTorsionForce", "Torsion"),
+    )
 }
-_NONBONDED = _Kind("Exception", 2, 3, "getExceptionsUsePeriodicBoundaryConditions")
-_KINDS = {**_BONDED, "NonbondedForce": _NONBONDED}
+_EXCEPTIONS = "getExceptionsUsePeriodicBoundaryConditions"
+_KINDS = {**_BONDED, "NonbondedForce": _Kind(form_named("pair14"), "Exception", _EXCEPTIONS)}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
 _OTHERS = (
     *("CMMotionRemover", openmm_maps.FORCE, openmm_pairs.PAIRS),
@@ -89,7 +93,7 @@ def system_fields(
     masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
     maps = openmm_maps.map_fields(forces)
     tables = [(force, _terms_of(force)) for force in forces if type(force).__name__ in _KINDS]
-    bonded = _bonded_fields(forces, tables)
+    terms = _bonded_terms(forces, tables, atoms)
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
     sites = site_fields(openmm_sites.sites_of(openmm_system))
     for owner, members in (
@@ -99,7 +103,7 @@ def system_fields(
         ("virtual sites", site_links(sites["sites"])),
     ):
         _refuse_missing_atoms(owner, members, atoms)
-    links = np.concatenate([bonded["bonds"], constraints, site_links(sites["sites"])])
+    links = np.concatenate([*terms.links(), constraints, site_links(sites["sites"])])
     molecules = molecule_of_atom(atoms, links)
     for force, (members, _) in tables:
         if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
@@ -119,8 +123,8 @@ def system_fields(
             {"lennard_jones": "cutoff", "dispersion_correction": _corrects(forces)}
         )
     return {
+        "terms": terms,
         **maps,
-        **bonded,
         **sites,
         **openmm_custom.restraint_fields(forces, molecules),
         **force_fields(links, openmm_custom.constant_forces(forces, atoms)),
@@ -135,25 +139,18 @@ def system_fields(
     }
 
 
-def _bonded_fields(forces: Any, tables: Any) -> dict[str, Any]:
+def _bonded_terms(forces: Any, tables: Any, count: int) -> TermTable:
     """Bonds, angles and torsions of all forces, but for torsions of strength 0."""
-    bonds, lengths = _joined(tables, "HarmonicBondForce")
-    angles, bends = _joined(tables, "HarmonicAngleForce")
-    torsions, twists = _joined(tables, "PeriodicTorsionForce")
-    powers, coefficients = _joined(tables, "RBTorsionForce")
-    custom = openmm_custom.torsion_fields(forces)
-    strong = twists[:, 2] != 0
-    return {
-        **custom,
-        "bonds": bonds,
-        "bond_parameters": lengths,
-        "angles": angles,
-        "angle_parameters": bends,
-        "torsions": np.concatenate([torsions[strong], custom["torsions"]]),
-        "torsion_parameters": np.concatenate([twists[strong], custom["torsion_parameters"]]),
-        "ryckaert_bellemans": powers,
-        "ryckaert_bellemans_parameters": coefficients,
-    }
+    table = table_of({}, openmm_custom.torsion_fields(forces))
+    found = []
+    for name, kind in _BONDED.items():
+        atoms, values = _joined(tables, name)
+        if name == "PeriodicTorsionForce":
+            strong = values[:, 2] != 0
+            atoms, values = atoms[strong], values[strong]
+        custom = table[kind.form]
+        found.append(Terms(kind.form.name, atoms, values).joined(custom.atoms, custom.parameters))
+    return table.replaced(*found, *openmm_custom.bond_terms(forces, count))
 
 
 def _corrects(forces: list[Any]) -> bool:
@@ -384,13 +381,13 @@ def _refuse_missing_atoms(where: str, members: npt.NDArray[np.int32], atoms: int
 
 def _terms_of(force: Any) -> _Table:
     kind = _KINDS[type(force).__name__]
-    return _terms(force, kind.noun, kind.atoms, kind.parameters)
+    return _terms(force, kind.noun, kind.form.atoms, kind.form.columns)
 
 
 def _joined(tables: list[tuple[Any, _Table]], name: str) -> _Table:
     """Atoms and parameters of the terms of all forces of a class, one after the other."""
     kind = _KINDS[name]
-    none = (np.empty((0, kind.atoms), np.int32), np.empty((0, kind.parameters)))
+    none = (np.empty((0, kind.form.atoms), np.int32), np.empty((0, kind.form.columns)))
     found = [table for force, table in tables if type(force).__name__ == name]
     atoms, parameters = zip(none, *found, strict=True)
     return np.concatenate(atoms), np.concatenate(parameters)

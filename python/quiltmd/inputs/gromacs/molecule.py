@@ -15,17 +15,14 @@ from ...description.restraints import Held
 from ...description.sites import Site
 from ...description.term_forms import TERM_FORMS
 from .lennard_jones import LennardJones
-from .parameters import COUNTS, DihedralTypes, MapTypes, Types, parameters_of
+from .parameters import BONDS, COUNTS, DihedralTypes, MapTypes, Types, parameters_of
 from .preprocess import Line
 from .sections import TERM_SECTIONS, AtomType, MoleculeType, TopologyFile, reals
 from .virtual_sites import site_of, site_of_many, site_of_weights
 
-_WITHOUT_TERM = 5  # function type of a connection without potential
-_NOT_CHEMICAL = 6  # of a harmonic potential that excludes nothing and is never constrained
 _WATER = 2  # distances of a settle
 _CHARGED_PAIR = 5  # parameters of a pair that has charges of its own
 _WHOLE = 0.01  # how far a multiplicity may be from a whole number
-_RESTRAINT = 10  # function type of bonds that are restraints
 _FLAT_BOTTOM = 2  # function type of position restraints with a flat bottom; axes by their shape
 _FLAT_BOTTOMS = {
     1: (1, 1, 1),
@@ -156,13 +153,11 @@ class Molecule:
     def _bond(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 2)
         values = self._values(line, "bondtypes", atoms, function, given)
-        if function in (1, _WITHOUT_TERM):
+        form = BONDS[function]
+        if form is None or form.links_atoms:
             self._link(*atoms)
-        if function == _RESTRAINT:
-            self.terms["distance_restraints"].append((atoms, tuple(values)))
-        elif function != _WITHOUT_TERM:
-            field = "urey_bradleys" if function == _NOT_CHEMICAL else "bonds"
-            self.terms[field].append((atoms, tuple(values)))
+        if form is not None:
+            self.terms[form.plural].append((atoms, tuple(values)))
 
     def _angle(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 3)

@@ -14,12 +14,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ...description.term_forms import form_named
 from .preprocess import Line
 from .sections import TYPE_SECTIONS, TopologyFile, reals
 
+# The forms of bonds by function type, whose parameters are in the order of GROMACS; None: no term.
+BONDS = {
+    1: form_named("bond"),
+    5: None,
+    6: form_named("urey_bradley"),  # a harmonic potential that excludes nothing, never constrained
+    10: form_named("distance_restraint"),
+}
 # How many parameters a term has, by the section of its types and function type.
 COUNTS = {
-    "bondtypes": {1: 2, 5: 0, 6: 2, 10: 4},
+    "bondtypes": {function: form.columns if form else 0 for function, form in BONDS.items()},
     "angletypes": {1: 2, 5: 4},
     "dihedraltypes": {1: 3, 2: 2, 3: 6, 4: 3, 5: 4, 9: 3},
     "constrainttypes": {1: 1, 2: 1},
