@@ -76,20 +76,12 @@ def _tip3p(waters: int) -> quiltmd.System:
     pairs = np.concatenate([np.stack([first + i, first + j], axis=1) for i, j in _WATER_PAIRS])
     masses = np.tile([oxygen, hydrogen, hydrogen], waters)
     sigma, epsilon = 0.31507524, 0.635968
-    return quiltmd.System(
-        masses=masses,
-        charges=np.tile([-0.834, 0.417, 0.417], waters),
-        lj_types=np.tile(np.array([0, 1, 1], dtype=np.int32), waters),
-        lj_a=np.array([[4 * epsilon * sigma**12, 0.0], [0.0, 0.0]]),
-        lj_b=np.array([[4 * epsilon * sigma**6, 0.0], [0.0, 0.0]]),
-        bonds=np.zeros((0, 2), np.int32),
-        bond_parameters=np.zeros((0, 2)),
-        angles=np.zeros((0, 3), np.int32),
-        angle_parameters=np.zeros((0, 2)),
-        torsions=np.zeros((0, 4), np.int32),
-        torsion_parameters=np.zeros((0, 3)),
-        pairs14=np.zeros((0, 2), np.int32),
-        pair14_parameters=np.zeros((0, 3)),
+    return quiltmd.System.of(
+        masses,
+        np.tile([-0.834, 0.417, 0.417], waters),
+        np.tile(np.array([0, 1, 1], dtype=np.int32), waters),
+        np.array([[4 * epsilon * sigma**12, 0.0], [0.0, 0.0]]),
+        np.array([[4 * epsilon * sigma**6, 0.0], [0.0, 0.0]]),
         exclusions=pairs,
         constraints=pairs,
         constraint_lengths=np.repeat([0.09572, 0.09572, 0.15139], waters),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, constraint_error, free_waters, momentum, residual_stretch, water_box
+from boxes import constraint_error, free_waters, momentum, residual_stretch, water_box
 
 import quiltmd
 from quiltmd import (
@@ -225,7 +225,7 @@ def validate(water: tuple[Any, Any], series: Series) -> tuple[float, float]:
 def test_temperature_counts_the_motion_of_the_centre_of_mass(phase: int) -> None:
     """Of two free atoms, of whose six degrees of freedom three are removed every 20 steps and
     heated again by friction: at any step the temperature is that of the bath."""
-    system = bare_system([40.0, 20.0], [0, 0], [0, 0], [[0.0]], [[0.0]])
+    system = quiltmd.System.of([40.0, 20.0])
     start = State(np.array([[0.5, 0.5, 0.5], [1.5, 1.5, 1.5]]), np.zeros((2, 3)), np.eye(3) * 3)
     bath = LangevinMiddle(300, friction=20, timestep=0.002, seed=1, remove_com_every=20)
     plain = Nonbonded(method="cutoff", cutoff=0.9)

@@ -17,7 +17,6 @@ import quiltmd
 from quiltmd import _core
 from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.description.sites import site_links
-from quiltmd.description.topology import Topology
 from quiltmd.engine.execution import REACHES, Away
 
 Array = NDArray[np.float64]
@@ -26,25 +25,6 @@ O_H, H_H = 0.09572, 0.15139  # nm, TIP3P
 COULOMB = 138.93545764  # kJ/mol nm / e^2
 BAR = 16.6053906660  # kJ/mol/nm^3 in bar
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
-
-
-def bare_system(
-    masses: Any, charges: Any, lj_types: Any, lj_a: Any, lj_b: Any, **terms: Any
-) -> Any:
-    """A System of atoms without names; terms that are not given are empty."""
-    atoms = len(masses)
-    topology = Topology(
-        np.array([f"A{i}" for i in range(atoms)]),
-        np.zeros(atoms, np.int32),
-        np.zeros(atoms, np.int32),
-        np.array(["ALL"]),
-        np.array([1], np.int32),
-        np.array([""]),
-    )
-    empty: dict[str, Any] = {"constraints": [], "constraint_lengths": [], "exclusions": []}
-    return quiltmd.System(
-        masses, charges, lj_types, lj_a, lj_b, topology=topology, **(empty | terms)
-    )
 
 
 def lj_table(sigma: Array, epsilon: Array) -> tuple[Array, Array]:
@@ -85,7 +65,7 @@ def water_box(
             "angles": first + np.array([[1, 0, 2]]),
             "angle_parameters": np.tile([2 * half, 836.8], (count, 1)),
         }
-    system = bare_system(
+    system = quiltmd.System.of(
         np.tile([15.999, 1.008, 1.008], count),
         np.tile([-0.834, 0.417, 0.417], count),
         np.tile([0, 1, 1], count),
@@ -225,12 +205,8 @@ def momentum(system: Any, velocities: Any) -> float:
 def free_waters() -> tuple[Any, Any]:
     """512 rigid waters without charges and Lennard-Jones."""
     system, state = water_box((8, 8, 8))
-    free = bare_system(
+    free = quiltmd.System.of(
         system.masses,
-        np.zeros(system.atoms),
-        np.zeros(system.atoms, int),
-        [[0.0]],
-        [[0.0]],
         exclusions=system.exclusions,
         constraints=system.constraints,
         constraint_lengths=system.constraint_lengths,

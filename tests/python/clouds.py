@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from boxes import bare_system, lj_table
+from boxes import lj_table
 
-from quiltmd import ImplicitSolvent, State
+from quiltmd import ImplicitSolvent, State, System
 
 
 def cloud(solvent: ImplicitSolvent, seed: int = 3) -> tuple[Any, Any]:
@@ -18,7 +18,7 @@ def cloud(solvent: ImplicitSolvent, seed: int = 3) -> tuple[Any, Any]:
     atoms = 40
     kinds = rng.integers(0, 3, atoms)
     a, b = lj_table(np.array([0.3, 0.2, 0.34]), np.array([0.1, 0.3, 0.0]))
-    system = bare_system(np.full(atoms, 12.0), rng.normal(0, 0.4, atoms), kinds, 1e-6 * a, 1e-6 * b)
+    system = System.of(np.full(atoms, 12.0), rng.normal(0, 0.4, atoms), kinds, 1e-6 * a, 1e-6 * b)
     elements = rng.choice([1, 6, 7, 8, 15, 16], atoms).astype(np.int32)
     radii = rng.choice([0.1, 0.12, 0.137, 0.155, 0.17, 0.2], atoms)
     system = replace(

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from boxes import bare_system
 from fake_engine import FakeEngine
 
 import quiltmd
@@ -47,6 +46,6 @@ class HarmonicEngine(FakeEngine):
 def oscillators() -> tuple[Any, Any]:
     """The atoms, each at its place."""
     masses, charges = np.full(ATOMS, 12.0), np.ones(ATOMS)
-    system = bare_system(masses, charges, np.zeros(ATOMS), np.zeros((1, 1)), np.zeros((1, 1)))
+    system = quiltmd.System.of(masses, charges)
     places = 1.0 + np.indices((2, 2, 2)).reshape(3, -1).T
     return system, quiltmd.State.start(system, places, np.diag([4.0, 4.0, 4.0]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from boxes import H_H, O_H, Array, bare_system, lj_table, random_box, random_rotations
+from boxes import H_H, O_H, Array, lj_table, random_box, random_rotations
 
 from quiltmd import System
 from quiltmd.description.box import box_from_lengths_angles
@@ -177,7 +177,7 @@ def build(rng: Random, molecules: list[Molecule], box: Array | None) -> tuple[Sy
     arrays: dict[str, Any] = {}
     for name, (rows, values) in terms.items():
         arrays[name], arrays[PARAMETERS[name]] = np.array(rows), np.array(values)
-    system = bare_system(
+    system = System.of(
         np.concatenate([one.masses for one in kept]),
         np.concatenate([one.charges for one in kept]),
         types,

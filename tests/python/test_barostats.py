@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import BAR, BOLTZMANN, bare_system, through_file, water_box
+from boxes import BAR, BOLTZMANN, through_file, water_box
 
 import quiltmd
 from quiltmd import (
@@ -186,8 +186,7 @@ def test_the_work_on_the_box_is_counted(water: tuple[Any, State], dynamics: str)
 
 def ideal_gas(atoms: int, pressure: float) -> tuple[Any, State]:
     """Atoms that do not interact, at the mean volume of a pressure (bar) and 300 K."""
-    zero = np.zeros((1, 1))
-    system = bare_system(np.full(atoms, 20.0), np.zeros(atoms), np.zeros(atoms, int), zero, zero)
+    system = quiltmd.System.of(np.full(atoms, 20.0))
     length = ((atoms + 1) * BOLTZMANN * 300 / (pressure / BAR)) ** (1 / 3)
     rng = np.random.default_rng(2)
     return system, State.start(system, rng.uniform(0, length, (atoms, 3)), length * np.eye(3))

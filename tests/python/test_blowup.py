@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, constraint_error, engine, lj_table, water_box
+from boxes import constraint_error, engine, lj_table, water_box
 from command import quiltmd as run_quiltmd
 
 import quiltmd
@@ -54,7 +54,7 @@ def test_minimisation_does_not_depend_on_ranks() -> None:
 def test_a_minimum_is_where_the_force_vanishes() -> None:
     """Two argon-like atoms come to rest at 2^(1/6) sigma."""
     a, b = lj_table(np.array([0.34]), np.array([1.0]))
-    system = bare_system([40.0, 40.0], [0.0, 0.0], [0, 0], a, b)
+    system = quiltmd.System.of([40.0, 40.0], [0.0, 0.0], [0, 0], a, b)
     positions = np.array([[0.0, 0, 0], [0.31, 0, 0]])
     state = State(positions, np.zeros((2, 3)), np.eye(3) * 3)
     simulation = Simulation(system, state, Nonbonded(cutoff=1.2, method="cutoff"), device="cpu")
@@ -94,7 +94,7 @@ def test_a_fast_atom_is_named() -> None:
     positions = np.indices((5, 5, 5)).reshape(3, -1).T * 0.5 + 0.01 * rng.normal(size=(125, 3))
     velocities = np.zeros_like(positions)
     velocities[77] = [900.0, 0, 0]
-    system = bare_system(np.full(125, 20.0), np.zeros(125), np.zeros(125, int), a, b)
+    system = quiltmd.System.of(np.full(125, 20.0), lj_a=a, lj_b=b)
     state = State(positions, velocities, np.eye(3) * 2.5)
     simulation = Simulation(
         system, state, integrator=VelocityVerlet(remove_com_every=0), device="cpu", ranks=2
@@ -121,7 +121,7 @@ def test_what_is_not_there_is_not_named(name: str, periodic: bool) -> None:
     """Systems without nonbonded neighbours, or without bonds."""
     count, speed, terms, words = _LONELY[name]
     a, b = lj_table(np.array([0.3]), np.array([0.5]))
-    system = bare_system([20.0] * count, [0.0] * count, [0] * count, a, b, **terms)
+    system = quiltmd.System.of([20.0] * count, [0.0] * count, [0] * count, a, b, **terms)
     velocities = np.zeros((count, 3))
     velocities[-1, 0] = speed if periodic else 1e3 * speed
     state = State(np.arange(count)[:, None] * [0.4, 0, 0], velocities, np.eye(3) * 3)

@@ -17,7 +17,6 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from boxes import bare_system
 from openmm import XmlSerializer, app
 
 import quiltmd
@@ -109,7 +108,7 @@ def twice(file: Path, described: Described) -> Described:
 def a_described(atoms: int = 4, **fields: Any) -> Described:
     table = np.array([[1.0]])
     of_atoms: Any = [np.ones(atoms), np.linspace(-1, 1, atoms), np.zeros(atoms)]
-    return Described(bare_system(*of_atoms, table, table, **fields))
+    return Described(System.of(*of_atoms, table, table, **fields))
 
 
 def test_every_field_comes_back(cache_folder: Path, tmp_path: Path) -> None:
@@ -156,7 +155,7 @@ def test_other_forms_of_pairs_come_back(cache_folder: Path, tmp_path: Path) -> N
     table = np.array([[1.5]])
     pairs = {"pair_form": "morse", "pair_tables": (table, 2 * table, 3 * table)}
     none = np.empty((0, 0))
-    given = Described(bare_system([1.0], [0.0], [0], none, none, **pairs))
+    given = Described(System.of([1.0], [0.0], [0], none, none, **pairs))
     assert_identical(twice(file, given), given)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import BOLTZMANN, Array, bare_system, free_waters
+from boxes import BOLTZMANN, Array, free_waters
 
 import quiltmd
 from quiltmd import (
@@ -55,7 +55,7 @@ def gas(count: int, charge: float = 0.0) -> tuple[Any, Array]:
     masses = np.where(np.arange(count) % 2, 40.0, 20.0)
     charges = np.full(count, charge)
     places = np.random.default_rng(1).uniform(-1, 1, (count, 3))
-    return bare_system(masses, charges, np.zeros(count, int), [[0.0]], [[0.0]]), places
+    return quiltmd.System.of(masses, charges), places
 
 
 def held(count: int, k: Any = EVERYWHERE) -> tuple[Any, State]:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, engine, lj_table
+from boxes import engine, lj_table
 
-from quiltmd import Nonbonded, QuiltError, Simulation, SimulationError, State
+from quiltmd import Nonbonded, QuiltError, Simulation, SimulationError, State, System
 from quiltmd.description.sites import Site, site_fields
 
 BOX = np.array([[3.0, 0, 0], [0.7, 3.0, 0], [-0.4, 0.9, 3.0]])
@@ -19,7 +19,7 @@ OTHER = [[0, 1]]
 
 def make(charges: Any = (0.4, -0.4, 0.4, -0.4), epsilon: float = 0.5, **terms: Any) -> Any:
     table = lj_table(np.array([0.3]), np.array([epsilon]))
-    return bare_system(np.full(4, 20.0), np.array(charges), np.zeros(4, int), *table, **terms)
+    return System.of(np.full(4, 20.0), np.array(charges), np.zeros(4, int), *table, **terms)
 
 
 def simulation(
@@ -145,7 +145,7 @@ def test_a_site_whose_parents_lie_in_a_line_is_named() -> None:
     """Its frame has no direction there; the core crashed."""
     site = Site(3, (0, 1, 2), (1, 0, 0), (-1, 1, 0), (-1, 0, 1), (0.02, 0.01, 0.03))
     table = lj_table(np.array([0.3]), np.array([0.5]))
-    system = bare_system(
+    system = System.of(
         *([16.0, 16.0, 16.0, 0.0], [0.3, -0.6, 0.0, 0.3], np.zeros(4, int), *table),
         exclusions=[[i, j] for j in range(4) for i in range(j)],
         bonds=[[0, 1], [1, 2]],

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import bare_system, relative_rms
+from boxes import relative_rms
 from command import quiltmd as command
 from invented_parameters import Parameters
 from openmm import app, unit
@@ -56,7 +56,7 @@ def cases(name: str, folder: Path, mdanalysis_files: Path) -> tuple[System, Stat
 @pytest.mark.parametrize("form", TERM_FORMS, ids=[form.name for form in TERM_FORMS])
 def test_every_form_is_written_or_refused(form: TermForm) -> None:
     """A term that is left out in silence would be an energy that is missing."""
-    bare = bare_system(np.ones(6), np.zeros(6), np.zeros(6, int), [[0.0]], [[0.0]])
+    bare = System.of(np.ones(6))
     values = np.full((1, form.columns), not form.shared, dtype=float)
     shared = np.ones((1, 4, 4)) if form.shared else []
     terms = {form.name: ([list(range(form.atoms))], values, shared)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import COULOMB, Array, bare_system, engine, lj_table, random_box, relative_rms, water_box
+from boxes import COULOMB, Array, engine, lj_table, random_box, relative_rms, water_box
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -64,7 +64,7 @@ def gas(rng: np.random.Generator, atoms: int, mixing: bool) -> Any:
     a, b = lj_table(np.array([0.22, 0.3]), np.array([0.4, 0.2]))
     if not mixing:
         a = a * np.array([[1, 1.7], [1.7, 1]])
-    return bare_system(
+    return quiltmd.System.of(
         rng.uniform(10, 20, atoms), rng.normal(size=atoms), rng.integers(0, 2, atoms), a, b
     )
 
@@ -132,7 +132,7 @@ def ions(scale: float = 1.0) -> tuple[Any, Any]:
     grid = np.indices((4, 4, 4)).reshape(3, -1)
     charges = np.where(grid.sum(axis=0) % 2, 1.0, -1.0)
     a, b = lj_table(np.array([0.25, 0.44]), np.array([0.36, 0.42]))
-    system = bare_system(np.full(64, 30.0), scale * charges, (charges < 0).astype(int), a, b)
+    system = quiltmd.System.of(np.full(64, 30.0), scale * charges, (charges < 0).astype(int), a, b)
     state = State(
         grid.T * 0.6 + rng.normal(size=(64, 3)) * 0.03, np.zeros((64, 3)), np.eye(3) * 2.4
     )
@@ -157,7 +157,7 @@ def on_faces() -> tuple[Any, Any]:
 def charged(made: tuple[Any, Any]) -> tuple[Any, Any]:
     system, state = made
     return (
-        bare_system(
+        quiltmd.System.of(
             system.masses, 0.1 * np.abs(system.charges), system.lj_types, system.lj_a, system.lj_b
         ),
         state,
@@ -204,8 +204,7 @@ def test_odd_systems(name: str) -> None:
 
 
 def test_a_lone_atom_flies_straight() -> None:
-    a, b = lj_table(np.array([0.3]), np.array([0.5]))
-    system = bare_system([10.0], [0.0], [0], a, b)
+    system = quiltmd.System.of([10.0], sigma=0.3, epsilon=0.5)
     state = State(np.zeros((1, 3)), np.array([[1.0, -2.0, 3.0]]), np.eye(3) * 2.0)
     core = engine(system, state, integrator=VelocityVerlet(0.002, remove_com_every=0), ranks=2)
     core.run(500)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import COULOMB, Array, bare_system, engine, lj_table, random_rotations, relative_rms
+from boxes import COULOMB, Array, engine, lj_table, random_rotations, relative_rms
 from openmm_reference import energy_and_forces
 
 import quiltmd
@@ -36,7 +36,7 @@ def molecule() -> tuple[Any, Any]:
     exclusions = np.concatenate([inside, [[20, 330], [21, 400]], inside[:4]])  # some named twice
     bonds = np.stack([np.arange(12), np.arange(1, 13)], 1)
     a, b = lj_table(np.array([0.25]), np.array([0.3]))
-    system = bare_system(
+    system = quiltmd.System.of(
         np.full(len(positions), 16.0),
         charges,
         np.zeros(len(positions), np.int32),
@@ -87,7 +87,7 @@ def test_a_molecule_longer_than_the_cutoff(ranks: int, away: int) -> None:
 
 
 def two_ions(separation: Array, excluded: bool = True) -> tuple[Any, Any]:
-    system = bare_system(
+    system = quiltmd.System.of(
         np.full(2, 16.0),
         [1.0, -1.0],
         np.zeros(2, np.int32),

@@ -15,7 +15,7 @@ import gemmi
 import MDAnalysis
 import numpy as np
 import pytest
-from boxes import bare_system, water_box
+from boxes import water_box
 from fake_engine import FakeEngine
 from MDAnalysis.lib.formats.libmdaxdr import XTCFile
 
@@ -161,7 +161,7 @@ def test_steps_that_no_double_holds_are_refused() -> None:
 
 def test_a_run_crosses_the_limit(tmp_path: Path) -> None:
     """Log, trajectories and checkpoint of a simulation on both sides of 2^31 steps."""
-    system = bare_system([40.0] * 8, [0.0] * 8, [0] * 8, [[9e-6]], [[6e-3]])
+    system = quiltmd.System.of([40.0] * 8, lj_a=[[9e-6]], lj_b=[[6e-3]])
     places = np.indices((2, 2, 2)).reshape(3, -1).T * 0.6
     state = State(places, 0 * places, 2.0 * np.eye(3), step=2**31 - 20)
     simulation = Simulation(

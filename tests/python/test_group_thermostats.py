@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, momentum, stopped_and_not, warm_water
+from boxes import momentum, stopped_and_not, warm_water
 from scipy import stats
 
 import quiltmd
@@ -96,8 +96,7 @@ def test_one_group_of_all_atoms_is_one_bath(
 def test_each_gas_is_canonical_at_its_temperature() -> None:
     """4 atoms at 200 K and 6 at 400 K side by side: chi-squared kinetic energies, and no drift."""
     masses = np.array([4.0, 40.0] * 5)
-    zeros = np.zeros(10)
-    system = bare_system(masses, zeros, zeros.astype(int), [[0.0]], [[0.0]])
+    system = quiltmd.System.of(masses)
     rng = np.random.default_rng(3)
     start = State(rng.uniform(0, 4, (10, 3)), rng.normal(0, 0.5, (10, 3)), np.eye(3) * 4)
     groups = (

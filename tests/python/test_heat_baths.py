@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, free_waters, stopped_and_not, warm_water
+from boxes import free_waters, stopped_and_not, warm_water
 from model_waters import model_water
 
 import quiltmd
@@ -52,9 +52,7 @@ def water() -> tuple[Any, Any]:
 
 def gas(atoms: int = 1000) -> tuple[Any, Any]:
     """Atoms that do not interact, at rest: light and heavy ones in turn."""
-    system = bare_system(
-        np.tile([4.0, 40.0], atoms // 2), np.zeros(atoms), np.zeros(atoms, int), [[0.0]], [[0.0]]
-    )
+    system = quiltmd.System.of(np.tile([4.0, 40.0], atoms // 2))
     places = np.random.default_rng(3).uniform(0, 6, (atoms, 3))
     return system, State(places, np.zeros((atoms, 3)), np.eye(3) * 6)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import bare_system, lj_table, relative_rms
+from boxes import lj_table, relative_rms
 from clouds import cloud, flying_apart
 from openmm import app, unit
 from openmm_reference import energy_and_forces
@@ -190,7 +190,7 @@ def test_a_vacuum_with_a_cutoff() -> None:
     grid = np.indices((9, 6, 5)).reshape(3, -1).T * 0.4
     a, b = lj_table(np.array([0.3]), np.array([0.5]))
     atoms = len(grid)
-    system = bare_system(
+    system = quiltmd.System.of(
         np.full(atoms, 30.0), rng.normal(0, 0.3, atoms), np.zeros(atoms, np.int32), a, b
     )
     state = State.start(system, grid + rng.normal(0, 0.03, grid.shape), None)

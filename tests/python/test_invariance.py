@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from boxes import (
-    bare_system,
     digest,
     engine,
-    lj_table,
     relative_rms,
     state_of,
     through_file,
@@ -120,9 +118,7 @@ def test_a_drop_that_flies_from_one_rank_to_another() -> None:
     rng = np.random.default_rng(7)
     places = np.indices((14, 14, 14)).reshape(3, -1).T * 0.36 + 0.2
     atoms = len(places)
-    a, b = lj_table(np.array([0.34]), np.array([1.0]))
-    zeros = np.zeros(atoms)
-    system = bare_system(np.full(atoms, 40.0), zeros, zeros.astype(int), a, b)
+    system = quiltmd.System.of(np.full(atoms, 40.0), sigma=0.34, epsilon=1.0)
     velocities = rng.normal(scale=0.1, size=places.shape) + 1.5
     state = State(places, velocities, np.diag([10.0, 10.0, 10.0]))
     argon = quiltmd.Nonbonded(cutoff=0.9, method="cutoff")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import bare_system, digest, engine, lj_table, relative_rms, state_of, through_file
+from boxes import digest, engine, lj_table, relative_rms, state_of, through_file
 from numpy.typing import NDArray
 from openmm_reference import energy_and_forces
 from scipy.integrate import quad
@@ -135,7 +135,7 @@ def argon(rule: str = "lorentz") -> tuple[System, State, NDArray[np.float64]]:
         a[0, 1] = a[1, 0] = 1.3 * a[0, 1]
         b[0, 1] = b[1, 0] = 1.1 * b[0, 1]
     zeros = np.zeros(125)
-    system = bare_system(np.full(125, 40.0), zeros, kinds, a, b)
+    system = System.of(np.full(125, 40.0), zeros, kinds, a, b)
     coefficients = np.sqrt(np.diag(b))[kinds]
     return system, State(places, 0 * places, 2.0 * np.eye(3)), coefficients
 
@@ -401,7 +401,7 @@ def test_coefficients_near_a_point_add_up_to_what_it_can_hold() -> None:
     """A dense drop in a large box, on the coarsest grid that a tolerance gives."""
     places = np.indices((14, 14, 14)).reshape(3, -1).T * 0.22
     a, b = lj_table(np.array([0.2]), np.array([1.0]))
-    system = bare_system(np.full(14**3, 40.0), np.zeros(14**3), np.zeros(14**3, int), a, b)
+    system = System.of(np.full(14**3, 40.0), lj_a=a, lj_b=b)
     state = State(places, 0 * places, 7.2 * np.eye(3))
     settings = Nonbonded(lennard_jones="pme", lj_pme_tolerance=0.49)
     expected = quiltmd.reference(system, state, settings)[0]["dispersion"]

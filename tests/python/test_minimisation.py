@@ -9,7 +9,7 @@ from typing import Any
 import benchmark_systems
 import numpy as np
 import pytest
-from boxes import bare_system, constraint_error, lj_table, water_box
+from boxes import constraint_error, lj_table, water_box
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State
@@ -87,7 +87,7 @@ def test_two_atoms_find_the_distance_of_their_minimum() -> None:
     """From an overlap, where the force is a million times that of any other start."""
     sigma, epsilon = 0.3, 1.0
     table = lj_table(np.array([sigma]), np.array([epsilon]))
-    system = bare_system(np.full(2, 20.0), np.zeros(2), np.zeros(2, int), *table)
+    system = quiltmd.System.of(np.full(2, 20.0), np.zeros(2), np.zeros(2, int), *table)
     state = State.start(system, np.array([[1.0, 1.0, 1.0], [1.12, 1.0, 1.0]]), 3 * np.eye(3))
     cutoff = Nonbonded(cutoff=1.0, method="cutoff", dispersion_correction=False)
     simulation = make((system, state), cutoff)

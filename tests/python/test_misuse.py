@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, water_box
+from boxes import water_box
 from fake_engine import FakeEngine
 from openmm import unit
 
@@ -402,6 +402,6 @@ def test_more_atoms_than_can_all_meet() -> None:
     places = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)
     atoms = len(places)
     ones, one = np.ones(atoms), np.ones((1, 1))
-    system = bare_system(40 * ones, 0 * ones, np.zeros(atoms, int), 1e-5 * one, 1e-3 * one)
+    system = quiltmd.System.of(40 * ones, 0 * ones, np.zeros(atoms, int), 1e-5 * one, 1e-3 * one)
     with pytest.raises(QuiltError, match=r"of 2097152 atoms takes \d+: choose a cutoff"):
         Simulation(system, State(places, 0 * places, None), device="cpu").energies()

@@ -11,7 +11,7 @@ import numpy as np
 import openmm
 import openmm.app
 import pytest
-from boxes import BAR, BOLTZMANN, bare_system, through_file
+from boxes import BAR, BOLTZMANN, through_file
 from numpy.typing import NDArray
 from openmm import unit
 
@@ -211,8 +211,7 @@ def test_the_work_on_the_box_is_counted(peptide: tuple[Any, State], dynamics: st
 def test_volumes_of_an_ideal_gas(coupling: str, width: float) -> None:
     """P(V) is proportional to V^N exp(-P V / kT), whatever the shape: by five standard errors."""
     atoms, pressure = 216, 100.0
-    zero = np.zeros((1, 1))
-    system = bare_system(np.full(atoms, 20.0), np.zeros(atoms), np.zeros(atoms, int), zero, zero)
+    system = quiltmd.System.of(np.full(atoms, 20.0))
     thermal = BOLTZMANN * 300 / (pressure / BAR)
     length = ((atoms + 1) * thermal) ** (1 / 3)
     rng = np.random.default_rng(2)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, through_file, water_box
+from boxes import through_file, water_box
 from numpy.typing import NDArray
 
 import quiltmd
@@ -38,12 +38,8 @@ def oscillators() -> tuple[Any, State]:
     rng = np.random.default_rng(3)
     atoms = len(MASSES)
     pairs = np.arange(atoms).reshape(-1, 2)
-    system = bare_system(
+    system = quiltmd.System.of(
         MASSES,
-        np.zeros(atoms),
-        np.zeros(atoms, int),
-        np.zeros((1, 1)),
-        np.zeros((1, 1)),
         bonds=pairs,
         bond_parameters=np.stack([np.zeros(3), FORCE_CONSTANTS], axis=1),
         exclusions=pairs,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import Array, bare_system
+from boxes import Array
 from openmm_reference import energy_and_forces
 from test_convert import by_openmm
 
@@ -102,7 +102,7 @@ def openmm_reference(
 
 def melt_of(form: str, tables: Array) -> tuple[Any, Any]:
     box, positions, charges, types, exclusions = melt()
-    system = bare_system(
+    system = quiltmd.System.of(
         np.full(len(types), 16.0),
         charges,
         types,
@@ -163,12 +163,12 @@ def test_what_no_form_can_do_is_refused() -> None:
     system, state = melt_of("buckingham", BUCKINGHAM)
     masses, charges, types = system.masses, system.charges, system.lj_types
     tables = system.pair_tables
-    bad = bare_system(masses, charges, types, [], [], pair_form="yukawa", pair_tables=tables)
+    bad = quiltmd.System.of(masses, charges, types, [], [], pair_form="yukawa", pair_tables=tables)
     with pytest.raises(quiltmd.QuiltError, match="no pair form is called 'yukawa'"):
         quiltmd.Simulation(bad, state, quiltmd.Nonbonded(method="cutoff"), device="cpu")
     form = {"pair_form": "buckingham", "pair_tables": tables}
     with pytest.raises(quiltmd.QuiltError, match="must be empty"):
-        bare_system(masses, charges, types, [[1.0]], [[1.0]], **form)
+        quiltmd.System.of(masses, charges, types, [[1.0]], [[1.0]], **form)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import Array, bare_system
+from boxes import Array
 
 import quiltmd
 from quiltmd import CellRescaling, LangevinMiddle, MonteCarloBarostat, Nonbonded, Simulation, State
@@ -30,12 +30,10 @@ def network(axes: tuple[int, ...]) -> tuple[Any, State]:
         bonds.append(np.stack([np.arange(len(sites)), others], axis=1))
     pairs = np.sort(np.concatenate(bonds), axis=1)
     n = len(sites)
-    system = bare_system(
+    system = quiltmd.System.of(
         np.full(n, 12.0),
-        np.zeros(n),
-        np.zeros(n, int),
-        [[4 * 0.3 * 0.3**12]],
-        [[4 * 0.3 * 0.3**6]],
+        sigma=0.3,
+        epsilon=0.3,
         bonds=pairs,
         bond_parameters=np.tile([_SPACING, 2e4], (len(pairs), 1)),
         exclusions=pairs,
@@ -80,7 +78,7 @@ def test_molecules_that_are_only_cut_are_told_how_to_become_whole() -> None:
     system, state = network((0,))
     keep = np.all(np.abs(np.diff(state.positions[system.bonds], axis=1)[:, 0]) < 1.0, axis=1)
     pairs = np.asarray(system.bonds)[keep]
-    chains = bare_system(
+    chains = quiltmd.System.of(
         system.masses,
         system.charges,
         system.lj_types,
@@ -111,7 +109,9 @@ _ENDS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("ends", _ENDS)
 def test_a_plain_cutoff_at_constant_pressure_is_warned_about(ends: str, barostat: Any) -> None:
     system, state = network((0,))
-    whole = bare_system(system.masses, system.charges, system.lj_types, system.lj_a, system.lj_b)
+    whole = quiltmd.System.of(
+        system.masses, system.charges, system.lj_types, system.lj_a, system.lj_b
+    )
     chosen = {"dispersion_correction": False} | _ENDS[ends]
     nonbonded = Nonbonded(cutoff=0.9, method="cutoff", **chosen)
     acts = None if barostat is None else barostat(1.0, seed=1)

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from boxes import bare_system
 
 import quiltmd
 from quiltmd.exchange.scaling import scale_solute
@@ -22,7 +21,7 @@ def test_maps_are_scaled_as_dihedrals_are(solute: range | list[int], scale: floa
     """The energy of each map alone, times the factor of its atoms, adds up to the whole."""
     rng = np.random.default_rng(2)
     chain = [[k, k + 1] for k in range(9)]
-    bare = bare_system(np.full(10, 12.0), np.zeros(10), np.zeros(10, int), [[0.0]], [[0.0]])
+    bare = quiltmd.System.of(np.full(10, 12.0))
     system = replace(
         bare,
         bonds=np.array(chain),

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system
 from fake_engine import FakeEngine
 
 import quiltmd
@@ -146,7 +145,7 @@ def test_a_checkpoint_of_another_box_is_refused(loaded: Any, tmp_path: Path) -> 
 
 
 def test_one_atom_has_no_temperature() -> None:
-    system = bare_system([40.0], [0.0], [0], [[1e-6]], [[1e-3]])
+    system = quiltmd.System.of([40.0], lj_a=[[1e-6]], lj_b=[[1e-3]])
     state = State(np.ones((1, 3)), np.ones((1, 3)), np.eye(3) * 3)
     simulation = Simulation(system, state, device="cpu", engine=FakeEngine)
     assert simulation.degrees_of_freedom == 0

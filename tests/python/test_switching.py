@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import Array, bare_system, lj_table
+from boxes import Array, lj_table
 from openmm_reference import energy_and_forces
 from scipy.integrate import quad
 
@@ -79,7 +79,9 @@ def by_openmm(kind: str, correction: bool, by_rule: bool) -> tuple[float, Array]
 def argon(by_rule: bool = True) -> tuple[Any, Any]:
     box, positions, types = melt()
     charges = np.zeros(len(types))
-    system = bare_system(np.full(len(types), 16.0), charges, types, *tables(by_rule), exclusions=[])
+    system = quiltmd.System.of(
+        np.full(len(types), 16.0), charges, types, *tables(by_rule), exclusions=[]
+    )
     return system, quiltmd.State(positions=positions, box=box, velocities=np.zeros_like(positions))
 
 
@@ -176,7 +178,7 @@ def test_what_does_not_go_together() -> None:
     _, state = argon()
     tables = [np.full((3, 3), value) for value in (1e5, 30.0, 0.0)]
     _, _, types = melt()
-    other = bare_system(
+    other = quiltmd.System.of(
         np.full(len(types), 16.0),
         np.zeros(len(types)),
         types,

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from boxes import bare_system
 from openmm_reference import energy_and_forces
 from test_convert import by_openmm
 from test_pair_forms import Array, melt, melt_of
@@ -116,7 +115,7 @@ def test_trajectories_are_the_same_on_any_ranks_and_keep_their_energy() -> None:
 def two_atoms(distance: float, first: float) -> dict[str, Any]:
     """Energy and the force on the second of two atoms without charges."""
     values = [np.full((1, 1), value) for value in (first, LAST, *np.linspace(40, 0, 25) ** 2)]
-    pair = bare_system(
+    pair = quiltmd.System.of(
         np.full(2, 16.0), np.zeros(2), [0, 0], [], [], pair_form="tabulated", pair_tables=values
     )
     state = quiltmd.State(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import BAR, Array, bare_system, lj_table
+from boxes import BAR, Array, lj_table
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
 from test_pair_forms import BUCKINGHAM, MIE, MORSE
@@ -78,10 +78,10 @@ def atoms(form: str) -> tuple[System, State]:
     places = np.indices((6, 6, 6)).reshape(3, -1).T * 0.4 + rng.normal(scale=0.02, size=(216, 3))
     kinds, zeros = np.arange(216) % 3, np.zeros(216)
     if form in ("lennard-jones", "special"):
-        system = bare_system(zeros + 40.0, zeros, kinds, *TABLES[form])
+        system = System.of(zeros + 40.0, zeros, kinds, *TABLES[form])
     else:
         forms = {"pair_form": form, "pair_tables": list(TABLES[form])}
-        system = bare_system(zeros + 40.0, zeros, kinds, [], [], **forms)
+        system = System.of(zeros + 40.0, zeros, kinds, [], [], **forms)
     return system, State(places, 0 * places, 2.4 * np.eye(3))
 
 
@@ -163,7 +163,7 @@ def argon() -> tuple[System, State]:
     rng = np.random.default_rng(1)
     places = np.indices((8, 8, 8)).reshape(3, -1).T / 8 * edge + rng.normal(0, 0.02, (n, 3))
     a, b = [[4 * eps * sigma**12]], [[4 * eps * sigma**6]]
-    system = bare_system(np.full(n, 39.948), np.zeros(n), np.zeros(n, int), a, b)
+    system = System.of(np.full(n, 39.948), lj_a=a, lj_b=b)
     return system, State(places, 0 * places, edge * np.eye(3))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import bare_system, water_box
+from boxes import water_box
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System, VelocityVerlet
@@ -38,12 +38,8 @@ def of_one(form: TermForm, values: Any) -> System:
     """Atoms that interact by one term alone."""
     count = max(form.atoms, 2)
     shared = np.random.default_rng(3).normal(size=(1, 5, 5)) if form.shared else ()
-    return bare_system(
+    return System.of(
         np.full(count, 12.0),
-        np.zeros(count),
-        np.zeros(count, int),
-        [[0.0]],
-        [[0.0]],
         terms={form.name: ([range(form.atoms)], values, shared)},
     )
 

@@ -12,7 +12,6 @@ import openmm
 import pytest
 from boxes import (
     Array,
-    bare_system,
     constraint_error,
     digest,
     engine,
@@ -149,7 +148,7 @@ def molecule(site: Site, ions: int = 20, **changed: Any) -> tuple[System, State]
     charges = np.concatenate([[-0.3, 0.2, 0.3, 0.3, -0.5], rng.permutation([1, -1] * (ions // 2))])
     bonds = np.array([[0, 1], [0, 2], [0, 3]])
     lengths = np.linalg.norm(ATOMS[bonds[:, 0]] - ATOMS[bonds[:, 1]], axis=1) - 0.002
-    system = bare_system(
+    system = System.of(
         changed.pop("masses", np.concatenate([[12, 1, 14, 16, 0], np.full(ions, 23)])),
         charges,
         np.zeros(count),

@@ -20,7 +20,6 @@ import numpy as np
 from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
-from ..description.topology import Topology
 from ..engine.core import Engine, EngineFactory
 from ..exchange.record import Tables
 from ..exchange.replicas import Iteration, ReplicaExchange
@@ -159,20 +158,6 @@ def _time(made: _TimedExchange, iterations: int) -> dict[str, float]:
 
 def _argon() -> tuple[System, State]:
     """Eight atoms in a cube."""
-    count = 8
-    names = ("bonds", "angles", "torsions", "pairs14", "constraints", "exclusions")
-    terms: dict[str, Any] = {name: [] for name in (*names, "constraint_lengths")}
-    terms |= {f"{name}_parameters": [] for name in ("bond", "angle", "torsion", "pair14")}
-    topology = Topology(
-        np.array(["Ar"] * count),
-        np.full(count, 18, np.int32),
-        np.zeros(count, np.int32),
-        np.array(["Ar"]),
-        np.array([1], np.int32),
-        np.array([""]),
-    )
-    types = np.zeros(count, np.int32)
-    a, b = np.full((1, 1), 1e-5), np.full((1, 1), 1e-3)
-    system = System(np.full(count, 39.9), np.zeros(count), types, a, b, topology=topology, **terms)
+    system = System.of(np.full(8, 39.9), lj_a=[[1e-5]], lj_b=[[1e-3]])
     places = np.indices((2, 2, 2)).reshape(3, -1).T * _CELL / 2
     return system, State.start(system, places, np.diag([_CELL] * 3))

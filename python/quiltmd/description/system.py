@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from . import small_systems
 from .checks import Checked, checked_array, refuse_missing, refuse_repeated
 from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
 from .molecules import molecule_of_atom
@@ -213,6 +214,47 @@ class System(TermViews, Checked):
     def degrees_of_freedom(self) -> int:
         """3 for each atom with mass minus the constraints; the centre of mass included."""
         return 3 * (self.atoms - len(self.sites)) - len(self.constraints)
+
+    @classmethod
+    def of(
+        cls,
+        masses: npt.ArrayLike,
+        charges: npt.ArrayLike = 0.0,
+        lj_types: npt.ArrayLike | None = None,
+        lj_a: npt.ArrayLike | None = None,
+        lj_b: npt.ArrayLike | None = None,
+        *,
+        sigma: npt.ArrayLike | None = None,
+        epsilon: npt.ArrayLike | None = None,
+        **others: Any,
+    ) -> System:
+        """A system made on the spot: `System.of(np.full(125, 39.95), sigma=0.34, epsilon=0.996)`.
+
+        Parameters
+        ----------
+        masses:
+            (N,) amu.
+        charges:
+            (N,) or one for all, e.
+        sigma, epsilon:
+            (N,) or one for all, nm and kJ/mol: Lennard-Jones interactions by the Lorentz-Berthelot
+            rules.  Without them, and without tables, there are none.
+        lj_types, lj_a, lj_b:
+            As of `System`, in their place; all atoms are of one type by default.
+        others:
+            Any other argument of `System`, such as `bonds`, `constraints`, `sites`.  By default
+            there are no terms and no constraints; atoms are called A0, A1, ..., their elements
+            follow from their masses; excluded are the pairs that bonds, constraints, virtual sites
+            or 1-4 pairs join, not others (the ends of an angle, for instance).
+
+        Raises
+        ------
+        InputError
+            As of `System`; or where Lennard-Jones parameters are given in two ways.
+        """
+        pairs = {"sigma": sigma, "epsilon": epsilon}
+        pairs |= {"lj_types": lj_types, "lj_a": lj_a, "lj_b": lj_b}
+        return cls(**small_systems.system_fields(masses, charges, pairs, others))
 
     @classmethod
     def from_openmm(

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Defaults for Systems that are made on the spot, without a file: see `System.of`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .elements import elements_of
+from .sites import MOST_PARENTS, site_links
+from .terms import VIEWS, TermTable, table_of
+from .topology import Topology
+
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+
+
+def system_fields(
+    masses: npt.ArrayLike, charges: npt.ArrayLike, pairs: dict[str, Any], others: dict[str, Any]
+) -> dict[str, Any]:
+    """The arguments of `System`: those that are given, and defaults for the rest.
+
+    Parameters
+    ----------
+    masses, charges, pairs, others:
+        As of `System.of`; `pairs` has `lj_types`, `lj_a`, `lj_b`, `sigma` and `epsilon`.
+
+    Raises
+    ------
+    InputError
+        Where Lennard-Jones parameters are given in two ways, or sigma without epsilon.
+    """
+    each = np.atleast_1d(np.asarray(masses, dtype=np.float64))
+    fields = {name: value for name, value in others.items() if name not in VIEWS}
+    views = {name: value for name, value in others.items() if name in VIEWS}
+    terms = table_of(fields.get("terms", {}), views)
+    constraints = np.asarray(fields.get("constraints", ()), dtype=np.int32).reshape(-1, 2)
+    sites = np.asarray(fields.get("sites", ()), dtype=np.int32).reshape(-1, 1 + MOST_PARENTS)
+    links = np.concatenate([*terms.links(), constraints, site_links(sites)])
+    defaults: dict[str, Any] = {
+        "exclusions": _joined_pairs(links, terms),
+        "constraints": constraints,
+        "constraint_lengths": (),
+        "topology": _topology(each, links),
+    }
+    return {
+        **defaults,
+        **_lennard_jones(len(each), pairs, with_form="pair_form" in fields),
+        **fields,
+        "terms": terms,
+        "masses": each,
+        "charges": np.broadcast_to(np.asarray(charges, dtype=np.float64), each.shape),
+    }
+
+
+def _joined_pairs(links: I32, terms: TermTable) -> I32:
+    """(n, 2) each pair that is linked, or has a nonbonded interaction of its own, once."""
+    special = [one.atoms for one in terms.present() if one.form.part == "pair"]
+    joined: I32 = np.unique(np.sort(np.concatenate([links, *special]), axis=1), axis=0)
+    return joined
+
+
+def _topology(masses: F64, links: I32) -> Topology:
+    """Atoms A0, A1, ... of one residue, elements by their masses."""
+    names = np.array([f"A{atom}" for atom in range(len(masses))])
+    inside = links[((links >= 0) & (links < len(masses))).all(axis=1)]
+    return Topology(
+        atom_names=names,
+        elements=elements_of(masses, names, inside),
+        residue_of_atom=np.zeros(len(masses), dtype=np.int32),
+        residue_names=np.array(["ALL"]),
+        residue_ids=np.ones(1, dtype=np.int32),
+        chain_ids=np.array([""]),
+    )
+
+
+def _lennard_jones(atoms: int, given: dict[str, Any], with_form: bool) -> dict[str, Any]:
+    """Types of atoms and tables: as given, by sigma and epsilon of atoms, or no interaction."""
+    sigma, epsilon = given["sigma"], given["epsilon"]
+    types, a, b = given["lj_types"], given["lj_a"], given["lj_b"]
+    if (sigma is None) != (epsilon is None):
+        raise InputError("sigma and epsilon must be given together")
+    if sigma is None:
+        none: Any = () if with_form else np.zeros((1, 1))
+        return {
+            "lj_types": np.zeros(atoms, dtype=np.int32) if types is None else types,
+            "lj_a": none if a is None else a,
+            "lj_b": none if b is None else b,
+        }
+    if types is not None or a is not None or b is not None:
+        raise InputError("give either sigma and epsilon or lj_types, lj_a and lj_b, not both")
+    both = np.empty((atoms, 2))
+    both[:, 0], both[:, 1] = sigma, epsilon
+    kinds, of_atom = np.unique(both, axis=0, return_inverse=True)
+    mean = (kinds[:, None, 0] + kinds[:, 0]) / 2
+    depth = np.sqrt(kinds[:, None, 1] * kinds[:, 1])
+    return {
+        "lj_types": of_atom.reshape(-1).astype(np.int32),
+        "lj_a": 4 * depth * mean**12,
+        "lj_b": 4 * depth * mean**6,
+    }
