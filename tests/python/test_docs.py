@@ -154,6 +154,7 @@ def folder(
 @pytest.fixture(scope="module")
 def names(folder: Path) -> dict[str, Any]:
     """What blocks use that the text before them speaks of."""
+    import openmm
     from openmm import app
 
     system, state = quiltmd.load(
@@ -163,6 +164,10 @@ def names(folder: Path) -> dict[str, Any]:
         hydrogen_mass=3.024,
     )
     prmtop = app.AmberPrmtopFile(str(folder / "system.prmtop"))
+    inpcrd = app.AmberInpcrdFile(str(folder / "system.inpcrd"))
+    openmm_system = prmtop.createSystem(app.PME)
+    context = openmm.Context(openmm_system, openmm.VerletIntegrator(0.001))
+    context.setPositions(inpcrd.positions)
     windows = [
         quiltmd.Restraint("distance", ("index 5", "index 15"), k, lower=0.3, upper=0.3)
         for k in (100.0, 200.0)
@@ -171,7 +176,10 @@ def names(folder: Path) -> dict[str, Any]:
         "quiltmd": quiltmd,
         "system": system,
         "state": state,
-        "openmm_system": prmtop.createSystem(app.PME),
+        "openmm_system": openmm_system,
+        "topology": prmtop.topology,
+        "context": context,
+        "modeller": app.Modeller(prmtop.topology, inpcrd.positions),
         "lj_pme_system": prmtop.createSystem(app.LJPME),
         "windows": windows,
     }
