@@ -53,9 +53,9 @@ def scaling() -> None:
 
 
 def pages(folder: Path) -> None:
-    """Two pages of a short run of alanine dipeptide in water, as pictures."""
-    topology, coordinates = system_files("alanine")
-    out = folder / "alanine"
+    """Two pages of a short run of a small protein in water, as pictures."""
+    topology, coordinates = system_files("demo")
+    out = folder / "trpzip2"
     command = (
         f"run --topology {topology} --coordinates {coordinates} --minimize --ensemble npt "
         f"--timestep 0.004 --hmr --steps 3000 --log-every 20 --trajectory-every 50 --seed 1 "
