@@ -33,12 +33,16 @@ PAGES = {
     "CHANGELOG.md": "developer/changelog.md",
     "SECURITY.md": "developer/security.md",
     "README.md": "developer/readme.md",
-    "examples": "examples/README.md",
-    "benchmarks/notes": "benchmarks/notes/README.md",
+    "examples": "tutorials/examples.md",
+    "benchmarks/notes": "developer/measurements.md",
 }
 LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json", ".h": "cpp", ".cpp": "cpp"}
 LINK = re.compile(r"\]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+# What pages of notebooks would load from other servers: renderers of widgets and diagrams.
+FOREIGN = re.compile(
+    r"<script(?:(?!</script>).)*?(?:unpkg\.com|cdnjs\.)(?:(?!</script>).)*</script>", re.DOTALL
+)
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
@@ -57,13 +61,19 @@ def text_of(path: str) -> str:
     """The Markdown of a file or a folder of the repository."""
     found = ROOT / path
     if found.is_dir():
-        files = sorted(p.name for p in found.iterdir() if p.is_file() and p.name[0] not in "._")
-        return "\n".join([f"# {path}", "", *(f"- [{name}]({path}/{name})" for name in files)])
+        files = sorted(p for p in found.iterdir() if p.is_file() and p.name[0] not in "._")
+        return "\n".join([f"# {path}", "", *(f"- [{title(p)}]({path}/{p.name})" for p in files)])
     text = found.read_text(encoding="utf-8")
     if path.endswith(".md"):
         return text
     language = LANGUAGES.get(found.suffix, "text")
     return f"# {found.name}\n\n`{path}`\n\n````{language}\n{text}\n````\n"
+
+
+def title(file: Path) -> str:
+    """What a list of files calls a file: its heading, or its name."""
+    heading = re.match("# (.*)", file.read_text(encoding="utf-8")) if file.suffix == ".md" else None
+    return heading[1] if heading else file.name
 
 
 def target(origin: str, link: str) -> str | None:
@@ -121,10 +131,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Equations as MathML."""
+    """Equations as MathML; nothing from other servers."""
 
     def formula(match: re.Match[str]) -> str:
         block = match[1] == "div"
         return convert(html.unescape(match[2]), display="block" if block else "inline")
 
-    return FORMULA.sub(formula, content)
+    return FORMULA.sub(formula, FOREIGN.sub("", content))

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An extension of griffe for the API pages, for two habits of our docstrings.
+"""An extension of griffe for the API pages, for habits of our docstrings and classes.
 
 `system, state:` documents two parameters: griffe gives both the type and default of the first, here
 each has its own.  What is returned is told in a sentence: griffe takes its lines for types.
+Settings are checked dataclasses, which griffe does not know as such: attributes get their defaults.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import griffe
 
+# A plain default, or that of a Field of pydantic; docstrings say what None means.
+_DEFAULT = re.compile(r"^(?:Field\(.*?default=)?(?!None|_)([-\w.\"']+)(?:,.*|\))?$", re.DOTALL)
 _SECTIONS = (griffe.DocstringSectionParameters, griffe.DocstringSectionAttributes)
 
 
@@ -43,6 +47,9 @@ def _correct(item: Any, owner: griffe.Object) -> None:
         item.annotation, item.value = parameters[name].annotation, parameters[name].default
     elif name in owner.members and owner.members[name].is_attribute:
         item.annotation = owner.members[name].annotation
+        default = _DEFAULT.search(str(owner.members[name].value or ""))
+        if default:
+            item.description += f" Default: `{default[1]}`."
 
 
 def _sentence(items: list[Any], owner: griffe.Object) -> griffe.DocstringReturn:
