@@ -123,6 +123,10 @@ nb::tuple sum_of(Self& self) {
   return nb::make_tuple(sum[0], sum[1], sum[2]);
 }
 
+std::unique_ptr<Frame> capture(Engine& engine, bool energies, bool positions, bool state) {
+  return engine.capture({energies, positions, state});
+}
+
 nb::object box_of(const Frame& frame) { return frame.box() ? to_array(*frame.box()) : nb::none(); }
 
 nb::dict frame_state(const Frame& frame) {
@@ -355,13 +359,10 @@ NB_MODULE(_core, module) {
       .def(
           "energies", [](Engine& engine) { return engine.capture({.energies = true})->energies(); },
           nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "capture",
-          [](Engine& engine, bool energies, bool positions, bool state) {
-            return engine.capture({energies, positions, state});
-          },
-          "energies"_a = false, "positions"_a = false, "state"_a = false, nb::keep_alive<0, 1>(),
-          nb::call_guard<nb::gil_scoped_release>())
+      .def("capture", &capture, "energies"_a = false, "positions"_a = false, "state"_a = false,
+           nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
+      .def("read", &capture, "energies"_a = false, "positions"_a = false, "state"_a = false,
+           nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
       .def("forces", &points_of<&Engine::forces, Engine>)
       .def("force_sum", &sum_of<&Engine::force_sum, Engine>)
       .def("last_force_sum", &sum_of<&Engine::last_force_sum, const Engine>)

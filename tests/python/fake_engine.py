@@ -86,7 +86,7 @@ class FakeEngine:
         patches: Any = None,
         variables: Any = None,
     ) -> None:
-        self._step, self._box = step, box
+        self._step, self._box, self._heat = step, box, 0.0
         self._positions, self._velocities = positions.copy(), velocities.copy()
         self._list_step = list_step
         self._list_positions = positions.copy() if list_positions is None else list_positions.copy()
@@ -129,6 +129,9 @@ class FakeEngine:
             self._positions.copy() if positions else None,
             self._state() if state else None,
         )
+
+    def read(self, **contents: bool) -> FakeFrame:
+        return self.capture(**contents)
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -7,15 +7,19 @@ import json
 import os
 from typing import Any
 
+import numpy as np
 import pytest
 from command import quiltmd
+from harmonic_engine import ATOMS, FORCES, oscillators
 from test_workers import comes_true, is_alive
 
-from quiltmd import LostError
+from quiltmd import LostError, ReplicaExchange
 from quiltmd.bench_workers.exchange import PARTS
 from quiltmd.bench_workers.null_engine import null_workers
 from quiltmd.engine.injection import BUFFERS
+from quiltmd.exchange.states import rest2_states, temperature_states
 from quiltmd.version import package_version
+from quiltmd.workers.channel import Channel
 from quiltmd.workers.pool import PHASES
 
 
@@ -153,3 +157,39 @@ def test_null_workers_end_with_their_context() -> None:
     assert comes_true(lambda: not any(map(is_alive, processes)))
     with pytest.raises(LostError):
         engines[0].run(1)
+
+
+@pytest.mark.parametrize("kind", ["temperature", "rest2"])
+def test_a_replica_takes_few_messages(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To each worker for each iteration: run, read, and where states are moved, fetch and set.
+
+    With Hamiltonians that differ each replica is evaluated in another state as well, from where it
+    goes back or on at once.
+    """
+    ladder = np.linspace(300, 330, 6).tolist()
+    states = temperature_states(ladder) if kind == "temperature" else rest2_states(ladder)
+    system, state = oscillators()
+    sent: list[str] = []
+    send = Channel.send
+
+    def counted(self: Channel, message: dict[str, Any]) -> None:
+        sent.append(message.get("do", "alive"))
+        send(self, message)
+
+    with null_workers(6) as workers:
+        made = ReplicaExchange(
+            system, state, states, every=1, seed=5, solute=np.arange(ATOMS), nonbonded=FORCES,
+            engine=workers, devices=["cpu"] * 6
+        )  # fmt: skip
+        made.run(1)
+        monkeypatch.setattr(Channel, "send", counted)
+        moved = 0
+        for _ in range(10):
+            before = made.walkers.copy()
+            made.run(1)
+            moved += int((made.walkers != before).sum())
+    tried = 6 * 5 + 4 * 5  # replicas, in five even and five odd iterations
+    assert 0 < moved < tried
+    found = {name: sent.count(name) for name in ("run", "read", "set_state", "capture")}
+    reads, sets = (moved, moved) if kind == "temperature" else (2 * tried, 2 * tried)
+    assert found == {"run": 60, "read": 60 + reads, "set_state": sets, "capture": 0}

@@ -108,3 +108,18 @@ def test_heat_of_before_is_counted(water: tuple[System, State], before: float) -
 def test_heat_beyond_what_is_counted_is_left_as_it_is() -> None:
     for heat in (1e301, -1e8, 12.3456789):
         assert counted_heat(heat) == pytest.approx(heat, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", DYNAMICS)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_an_engine_counts_heat_from_where_its_state_was_set(
+    water: tuple[System, State], kind: str, ranks: int
+) -> None:
+    """So that of a simulation is known without asking the engine."""
+    run = simulation(water, kind, ranks)
+    run.run(45)
+    counted = run._engine.read().heat()
+    assert counted != 0
+    run.set_state(run.state(), 3.0)
+    assert run._engine.read().heat() == 0.0
+    assert run.heat() == 3.0

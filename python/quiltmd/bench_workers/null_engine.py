@@ -65,6 +65,8 @@ class NullEngine:
         """The state, and an energy at random."""
         return NullFrame(self._state, float(self._noise.normal(0, _SPREAD)))
 
+    read = capture
+
 
 class NullFrame:
     """What `NullEngine` captures; see `quiltmd.engine.core.Captured`."""

@@ -51,7 +51,10 @@ class Captured(Protocol):
         """
 
     def heat(self) -> float:
-        """Heat added by the thermostat, a multiple of 2^-28 kJ/mol; always captured."""
+        """Heat added by the thermostat since the state was set; always captured.
+
+        A multiple of 2^-28 kJ/mol.
+        """
 
     def positions(self) -> Any:
         """(N, 3), in the order of the input."""
@@ -77,6 +80,7 @@ class Engine(Protocol):
         """Sets the state.
 
         list_positions is None where pair lists were never built, patches where they are not known.
+        Heat is counted from here on.
         """
 
     def run(self, steps: int) -> None:
@@ -86,6 +90,11 @@ class Engine(Protocol):
         self, *, energies: bool = False, positions: bool = False, state: bool = False
     ) -> Captured:
         """Captures these data of the simulation; returns before they have arrived."""
+
+    def read(
+        self, *, energies: bool = False, positions: bool = False, state: bool = False
+    ) -> Captured:
+        """The same for data that are read at once, which spares messages to a worker."""
 
     def forces(self) -> Any:
         """Forces (N, 3)."""

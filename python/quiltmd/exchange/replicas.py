@@ -13,7 +13,7 @@ several together.  Results do not depend on the number of devices, nor on which 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from copy import copy
 from dataclasses import dataclass, replace
@@ -47,6 +47,8 @@ from .checks import (
 from .mixing import Energies, pairs_of, swaps
 from .scaling import scale_solute
 from .states import ReplicaState, describe_state
+
+Fields = dict[str, Any]  # of a State, as an engine gives them
 
 
 @dataclass(frozen=True)
@@ -220,9 +222,9 @@ class ReplicaExchange:
 
     def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
         own = self._advance(reporters)
-        energies = self._energies(own)
+        energies, fields = self._energies(own)
         accepted = swaps(self.states, energies, self.seed, self.iteration)
-        self._swap(accepted, own, energies)
+        self._swap(accepted, own, energies, fields)
         step = self.simulations[0].step
         done = Iteration(self.iteration, step, energies, self.walkers.copy())
         self.iteration += 1
@@ -237,62 +239,75 @@ class ReplicaExchange:
 
         return self._everywhere(advance)
 
-    def _energies(self, own: list[dict[str, float]]) -> Energies:
-        """(K, K): of each Hamiltonian at the positions of each state, as far as needed."""
+    def _energies(self, own: list[dict[str, float]]) -> tuple[Energies, dict[int, Fields]]:
+        """(K, K): of each Hamiltonian at the positions of each state, as far as needed.
+
+        And the fields of the States of simulations that were evaluated at positions of others,
+        where they are still: `_swap` sets them.
+        """
         count = len(own)
         energies = np.full((count, count), np.nan)
         np.fill_diagonal(energies, [one["potential"] for one in own])
         if self._one_hamiltonian:
-            return np.broadcast_to(np.diagonal(energies), (count, count)).copy()
-        wanted: list[list[int]] = [[] for _ in range(count)]
+            return np.broadcast_to(np.diagonal(energies), (count, count)).copy(), {}
+        wanted: dict[int, list[int]]
         if self.full_rows:
-            wanted = [[n for n in range(count) if n != k] for k in range(count)]
+            wanted = {k: [n for n in range(count) if n != k] for k in range(count)}
         else:
-            for i, j in pairs_of(self.iteration, count):
-                wanted[i], wanted[j] = [j], [i]
-        states = self._states_of({n for row in wanted for n in row})
+            pairs = pairs_of(self.iteration, count)
+            wanted = {k: [n] for i, j in pairs for k, n in ((i, j), (j, i))}
+        fields = self._fields_of(wanted)
 
         def evaluate(k: int, simulation: Simulation) -> None:
             for n in wanted[k]:
-                simulation.set_state(states[n])
+                simulation.take_over(fields[n], 0.0)
                 energies[k, n] = simulation.energies()["potential"]
-            if wanted[k]:
-                simulation.set_state(states[k], own[k]["heat"])
 
-        self._everywhere(evaluate)
-        return energies
+        self._everywhere(evaluate, wanted)
+        return energies, fields
 
-    def _states_of(self, wanted: set[int]) -> dict[int, State]:
+    def _fields_of(self, wanted: Collection[int]) -> dict[int, Fields]:
         """What some simulations are at."""
-        found = self._everywhere(lambda k, simulation: simulation.state() if k in wanted else None)
+        found = self._everywhere(lambda _, simulation: simulation.fields(), wanted)
         return {k: found[k] for k in wanted}
 
     def _swap(
-        self, pairs: list[tuple[int, int]], own: list[dict[str, float]], energies: Energies
+        self,
+        pairs: list[tuple[int, int]],
+        own: list[dict[str, float]],
+        energies: Energies,
+        fields: dict[int, Fields],
     ) -> None:
         """Puts the replicas of the two states of each pair into the place of the other.
 
         Velocities are scaled to the new temperature.  The change of the total energy counts as
-        heat, so that the conserved quantity of a state is one still.
+        heat, so that the conserved quantity of a state is one still.  Simulations that have
+        `fields` and no part in a swap go back to these.
         """
         comes_from = {k: n for i, j in pairs for k, n in ((i, j), (j, i))}
-        states = self._states_of(set(comes_from))
+        fields = fields or self._fields_of(comes_from)
 
         def put(k: int, simulation: Simulation) -> None:
-            if k not in comes_from:
+            n = comes_from.get(k, k)
+            if n == k:
+                simulation.take_over(fields[k], own[k]["heat"])
                 return
-            n = comes_from[k]
             ratio = self.states[k].temperature / self.states[n].temperature
             total = energies[k, n] + ratio * own[n]["kinetic"]
-            moved = replace(states[n], velocities=np.sqrt(ratio) * states[n].velocities)
-            simulation.set_state(moved, own[k]["heat"] + total - own[k]["total"])
+            moved = {**fields[n], "velocities": np.sqrt(ratio) * fields[n]["velocities"]}
+            simulation.take_over(moved, own[k]["heat"] + total - own[k]["total"])
 
-        self._everywhere(put)
+        self._everywhere(put, fields)
         for i, j in pairs:
             self.walkers[[i, j]] = self.walkers[[j, i]]
 
-    def _everywhere(self, action: Callable[[int, Simulation], Any]) -> list[Any]:
-        """Does something with each simulation, devices beside each other; the results in order."""
+    def _everywhere(
+        self, action: Callable[[int, Simulation], Any], which: Collection[int] | None = None
+    ) -> list[Any]:
+        """Does something with each simulation, or with some, devices beside each other.
+
+        Returns the results in order, None of the others.
+        """
         results: list[Any] = [None] * len(self.simulations)
 
         def work(group: Sequence[int]) -> None:
@@ -304,10 +319,14 @@ class ReplicaExchange:
                     named.args = (f"state {k} ({describe_state(self.states[k])}): {error}",)
                     raise named from error
 
+        groups = self._groups
+        if which is not None:
+            groups = [own for group in groups if (own := [k for k in group if k in which])]
         if len(self._groups) == 1:  # in this thread, which can be interrupted
-            work(self._groups[0])
+            for group in groups:
+                work(group)
             return results
-        waiting = [self._pool.submit(work, group) for group in self._groups]
+        waiting = [self._pool.submit(work, group) for group in groups]
         wait(waiting)  # also where one fails: nobody may work on meanwhile
         for future in waiting:
             future.result()

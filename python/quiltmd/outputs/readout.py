@@ -244,12 +244,17 @@ class Frame(Readout):
     def _fetch(self, what: str) -> Any:
         if what == "forces":
             raise QuiltError(f"the frame of step {self.step} was taken without forces")
-        fetched = getattr(self._captured, what)()
-        if what == "state":
-            return State(**fetched)
-        if what == "energies":
-            return _sums(fetched, self._heat_before)
-        return fetched + self._heat_before if what == "heat" else fetched
+        return read_from(self._captured, what, self._heat_before)
+
+
+def read_from(captured: Captured, what: str, heat_before: float) -> Any:
+    """Data of a frame, with the heat before the engine began to count."""
+    fetched = getattr(captured, what)()
+    if what == "state":
+        return State(**fetched)
+    if what == "energies":
+        return _sums(fetched, heat_before)
+    return fetched + heat_before if what == "heat" else fetched
 
 
 def _sums(parts: dict[str, float], heat_before: float) -> dict[str, float]:

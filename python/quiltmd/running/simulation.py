@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..description.barostats import Barostat
 from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
-from ..description.checks import LAST_STEP, real_number, whole_number
+from ..description.checks import LAST_STEP, frozen, real_number, whole_number
 from ..description.choices import choices_of
 from ..description.constant_pressure import check_cell, with_interval
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
@@ -57,7 +57,7 @@ from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
 from ..outputs.files import writing
-from ..outputs.readout import Frame, Readout
+from ..outputs.readout import Frame, Readout, read_from
 from ..outputs.reporters import Need, Reporter
 from ..workers.factory import make_engine
 from ..workers.pool import Event
@@ -232,11 +232,28 @@ class Simulation(Readout):
                 "another one for this state"
             )
         check_cell(self.barostat, self.system, state)
+        self._set_fields(state.arrays(), heat)
+
+    def _set_fields(self, fields: dict[str, Any], heat: float) -> None:
         with self._changing() as engine, self._naming_atoms():
-            engine.set_state(**state.arrays())
-            self._note(state.step, state.box)
-            self._heat_before = 0.0
-            self._heat_before = heat - self._fetch("heat")
+            engine.set_state(**fields)
+            self._note(fields["step"], fields["box"])
+            self._heat_before = heat
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of `state()` as the engine gives them, neither checked nor copied."""
+        with self._owned() as engine:
+            fields: dict[str, Any] = engine.read(state=True).state()
+        return fields
+
+    def take_over(self, fields: dict[str, Any], heat: float) -> None:
+        """Goes on from the `fields` of a simulation of the same atoms in the same kind of box.
+
+        As `set_state`, without a `State` in between.
+        """
+        box = fields["box"]
+        fixed = None if box is None else frozen(np.asarray(box, dtype=np.float64))
+        self._set_fields({**fields, "box": fixed}, counted_heat(heat))
 
     def forces(self) -> NDArray[np.float64]:
         """Forces now, (N, 3), kJ/mol/nm, in the order of the input.
@@ -616,7 +633,10 @@ class Simulation(Readout):
         return Frame(self, captured, self._heat_before, forces)
 
     def _fetch(self, what: str) -> Any:
-        return self._capture(*_COMES_WITH.get(what, (what,)))._fetch(what)
+        with self._owned() as engine:
+            needs = {need: True for need in _COMES_WITH.get(what, (what,))}
+            captured = engine.read(**needs)
+        return read_from(captured, what, self._heat_before)
 
     def _warn(self, oddities: Iterable[str]) -> None:
         for text in oddities:

@@ -353,6 +353,14 @@ class WorkerEngine:
         )
         return WorkerFrame(self, int(now["step"]), now["box"], data)
 
+    def read(
+        self, *, energies: bool = False, positions: bool = False, state: bool = False
+    ) -> WorkerFrame:
+        """Captures data, and returns when they are here."""
+        data = self._connection.begin("read", energies=energies, positions=positions, state=state)
+        found = data.result()
+        return WorkerFrame(self, int(found["step"]), found["box"], data)
+
     def forces(self) -> Any:
         """Forces (N, 3)."""
         return self._connection.call("forces")

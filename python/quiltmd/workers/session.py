@@ -34,7 +34,7 @@ from .forwarding import FORWARDED, Relay
 from .injection import do
 from .peers import Address, Meeting
 
-PROTOCOL = 1
+PROTOCOL = 2
 # Methods of an engine that are passed on as they are.
 PASSED_ON = frozenset(
     {
@@ -110,6 +110,7 @@ class Session:
             "save_start": self._save_start,
             "rerun": self._rerun,
             "capture": self._capture,
+            "read": self._read_now,
             "minimize": self._minimize,
             "inject": self._inject,
             "listen": self._listen,
@@ -259,8 +260,7 @@ class Session:
         if conditions:
             engine.set_conditions(conditions)
             engine.set_state(**state)  # with its own pair lists
-        self._heat = 0.0
-        self._heat = heat - engine.capture().heat()
+        self._heat = heat
 
     def _run(self, steps: int) -> None:
         engine = self._made()
@@ -311,6 +311,15 @@ class Session:
         captured = self._made().capture(**contents)
         self._later.put(({"frame": number}, partial(_data, captured, contents, self._heat)))
         return {"step": captured.step, "box": captured.box}
+
+    def _read_now(self, **contents: bool) -> Message:
+        """The step, box and data of a frame."""
+        captured = self._made().capture(**contents)
+        return {
+            "step": captured.step,
+            "box": captured.box,
+            **_data(captured, contents, self._heat),
+        }
 
     def _minimize(self, tolerance: float, max_iterations: int, watched: bool) -> Message:
         """Minimises; where it is watched, the client is asked before each iteration."""

@@ -135,6 +135,8 @@ class Supervisor:
             self._pool.pending.append(weakref.ref(frame))
             return frame
 
+    read = capture
+
     def forces(self) -> Any:
         """Forces (N, 3)."""
         return self._of_agreed(lambda engine: engine.forces())

@@ -131,6 +131,8 @@ class Team:
         now = _all(calls)[0]
         return WorkerFrame(self._engines[0], int(now["step"]), now["box"], data)
 
+    read = capture
+
     def forces(self) -> Any:
         """Forces (N, 3)."""
         return self._do("forces")[0]

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import struct
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _MAGIC = b"QMW1"
 _ARRAY = "array"
 _DTYPES = ("<f8", "<f4", "<i8", "<i4", "|u1")
 _MOST_DIMENSIONS = 8
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 
 class WireError(QuiltError):
@@ -45,9 +47,10 @@ def encode(value: Any) -> list[bytes | memoryview]:
         tuples arrive as lists.
     """
     arrays: list[np.ndarray[Any, Any]] = []
-    plain = _plain(value, arrays)
-    layout = [[array.dtype.str, array.shape] for array in arrays]
-    header = json.dumps({"value": plain, "arrays": layout}, separators=(",", ":")).encode()
+    _refuse_odd_keys(value)
+    plain = json.dumps(value, separators=(",", ":"), default=partial(_plain, arrays=arrays))
+    layout = _COMPACT.encode([[a.dtype.str, a.shape] for a in arrays]) if arrays else "[]"
+    header = f'{{"value":{plain},"arrays":{layout}}}'.encode()
     body: list[bytes | memoryview] = []
     for array in arrays:
         body.append(array.reshape(-1).view(np.uint8).data)
@@ -71,35 +74,49 @@ def lengths(head: bytes | memoryview) -> tuple[int, int]:
 
 def decode(header: bytes | memoryview, body: bytes | memoryview) -> Any:
     """The value of a message; its arrays are views of `body`."""
+    named: list[None] = []  # one for each array that the value names
+
+    def note(item: dict[str, Any]) -> dict[str, Any]:
+        if _ARRAY in item:
+            named.append(None)
+        return item
+
     try:
-        outer = json.loads(bytes(header))
+        outer = json.loads(str(header, "utf-8"), object_hook=note)
     except (ValueError, RecursionError) as error:
         raise WireError(f"a message cannot be read: {error}") from None
     if not isinstance(outer, dict) or set(outer) != {"value", "arrays"}:
         raise WireError("a message lacks its parts")
     arrays = _arrays(outer["arrays"], body)
-    return _with_arrays(outer["value"], arrays)
+    return _with_arrays(outer["value"], arrays) if named else outer["value"]
 
 
-def _plain(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+def _refuse_odd_keys(value: Any) -> None:
+    """WireError where a dictionary has keys that JSON would change, or that stand for an array."""
+    items = value
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value) or _ARRAY in value:
             raise WireError("a dictionary has keys that cannot be sent")
-        return {key: _plain(item, arrays) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, arrays) for item in value]
+        items = value.values()
+    elif not isinstance(value, list | tuple):
+        return
+    for item in items:
+        if isinstance(item, dict | list | tuple):
+            _refuse_odd_keys(item)
+
+
+def _plain(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
+    """What stands in JSON for a value of numpy; an array is added to `arrays`."""
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, np.ndarray):
-        array = np.ascontiguousarray(value).reshape(value.shape)
-        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        if array.dtype.str not in _DTYPES or array.ndim > _MOST_DIMENSIONS:
-            raise WireError(f"arrays of {array.dtype} cannot be sent")
-        arrays.append(array)
-        return {_ARRAY: len(arrays) - 1}
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise WireError(f"a {type(value).__name__} cannot be sent")
+    if not isinstance(value, np.ndarray):
+        raise WireError(f"a {type(value).__name__} cannot be sent")
+    array = np.ascontiguousarray(value).reshape(value.shape)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if array.dtype.str not in _DTYPES or array.ndim > _MOST_DIMENSIONS:
+        raise WireError(f"arrays of {array.dtype} cannot be sent")
+    arrays.append(array)
+    return {_ARRAY: len(arrays) - 1}
 
 
 def _arrays(layout: Any, body: bytes | memoryview) -> list[np.ndarray[Any, Any]]:
@@ -141,14 +158,13 @@ def _checked_layout(entry: Any) -> tuple[np.dtype[Any], list[int]]:
 
 
 def _with_arrays(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """The value with its arrays put in."""
-    if isinstance(value, list):
-        return [_with_arrays(item, arrays) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if _ARRAY not in value:
-        return {key: _with_arrays(item, arrays) for key, item in value.items()}
-    number = value[_ARRAY]
-    if len(value) != 1 or type(number) is not int or not 0 <= number < len(arrays):
-        raise WireError("a message names an array that it does not have")
-    return arrays[number]
+    """A dictionary or list with its arrays put in, or the array that it stands for."""
+    if isinstance(value, dict) and _ARRAY in value:
+        number = value[_ARRAY]
+        if len(value) != 1 or type(number) is not int or not 0 <= number < len(arrays):
+            raise WireError("a message names an array that it does not have")
+        return arrays[number]
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, dict | list):
+            value[key] = _with_arrays(item, arrays)
+    return value
