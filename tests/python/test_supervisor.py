@@ -7,6 +7,7 @@ import socket
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +356,45 @@ def test_a_third_device_decides_between_two_that_repeat_themselves() -> None:
         f"{B} is not used any more; continuing on {A}, {C} alone",
     ]
     assert [worker.place for worker in workers.supervisor._pool.workers] == [A, C]
+
+
+@pytest.mark.parametrize("kind", ["transient", "undecided", "lost"])
+def test_all_processes_of_a_disagreement_start_at_the_same_time(kind: str) -> None:
+    """Each waits until all three are starting; the spare without a vote is a spare again."""
+    fault = {"transient": "flip", "undecided": "always-flip", "lost": "flip"}[kind]
+    workers = FakeWorkers([C], [A, B], inject_fault=(f"{fault}@3:1:positions:9",))
+    simulation, reference = workers.simulation(), plain()
+    together = threading.Barrier(3)
+    lost = [LostError("it is lost")] if kind == "lost" else []
+
+    def meets(place: Place) -> list[str]:
+        """The first time."""
+        if place not in met:
+            met.append(place)
+            together.wait(120)
+            if place == B and lost:
+                raise lost.pop()
+        return []
+
+    met: list[Place] = []
+    workers.faults = {str(place): partial(meets, place) for place in (A, B, C)}
+    for one in (simulation, reference):
+        one.run(10)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
+    places = {"transient": [A, B], "undecided": [A, C], "lost": [A, C]}[kind]
+    pool = workers.supervisor._pool
+    assert [worker.place for worker in pool.workers] == places
+    assert list(pool.spares) == {"transient": [C], "undecided": [], "lost": [B]}[kind]
+
+
+def test_workers_start_at_the_same_time() -> None:
+    workers = FakeWorkers([], [A, B])
+    together = threading.Barrier(2)
+    workers.faults = dict.fromkeys((str(A), str(B)), lambda: [str(together.wait(120))][1:])
+    simulation, reference = workers.simulation(), plain()
+    for one in (simulation, reference):
+        one.run(10)
+    assert quiltmd.digest(simulation.state()) == quiltmd.digest(reference.state())
 
 
 def test_without_a_third_device_both_are_named() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from ..errors import LostError, QuiltError
 from .diagnosis import Diagnosis, diagnose
@@ -36,19 +37,23 @@ def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> N
         _check_alone(pool, target, digests, begun)
         return
     workers = list(pool.workers)
-    repeated = []
-    for worker in workers:
-        try:
-            repeated.append(_repeat(pool, worker, target))
-        except LostError as error:
-            pool.replace([(worker, str(error))], begun)
-            pool.on_all(lambda one: _return(pool, one, target))
-            return  # with another device in its place all are compared again
-    diagnosis = diagnose(digests, repeated)
-    if diagnosis.kind == "undecided" and (extra := _tie_breaker(pool, target)) is not None:
-        workers.append(extra)
-        votes = [*repeated, _outcome(extra)]
-        diagnosis = diagnose(votes, votes)
+    repeated, extra = _repeat_all(pool, target)
+    try:
+        lost = _lost(workers, repeated)
+        diagnosis = None if lost else diagnose(digests, list(map(str, repeated)))
+        if extra is not None and diagnosis is not None and diagnosis.kind == "undecided":
+            votes = [*map(str, repeated), _outcome(extra)]
+            diagnosis = diagnose(votes, votes)
+            workers.append(extra)
+            extra = None
+    finally:
+        if extra is not None:  # it has no say
+            extra.engine.close()
+            pool.spares.appendleft(extra.place)
+    if diagnosis is None:
+        pool.replace(lost, begun)
+        pool.on_all(lambda one: _return(pool, one, target))
+        return  # with another device in its place all are compared again
     if diagnosis.kind == "undecided":
         raise QuiltError(
             f"{_named(pool.workers, ' and ')} came to different states between steps "
@@ -96,6 +101,39 @@ def _is_too_many(errors: int) -> bool:
     return errors >= _MOST_TRANSIENT_ERRORS
 
 
+def _repeat_all(pool: WorkerPool, target: int) -> tuple[list[str | LostError], PoolWorker | None]:
+    """The outcomes of workers that do the steps again, and a spare that has done them as well.
+
+    All processes start at the same time, the spare too: whether it has to decide is known only when
+    the others are done, and starting takes longer than most pieces of a run.
+    """
+
+    def repeat(worker: PoolWorker) -> str | LostError:
+        try:
+            return _repeat(pool, worker, target)
+        except LostError as error:
+            return error
+
+    with ThreadPoolExecutor(len(pool.workers) + 1) as at_once:
+        spare = at_once.submit(_tie_breaker, pool, target)
+        repeating = [at_once.submit(repeat, worker) for worker in pool.workers]
+    extra = spare.result()
+    try:
+        return [one.result() for one in repeating], extra
+    except BaseException:
+        if extra is not None:
+            extra.engine.close()
+        raise
+
+
+def _lost(
+    workers: list[PoolWorker], outcomes: list[str | LostError]
+) -> list[tuple[PoolWorker, str]]:
+    """The workers that were lost, with the reasons."""
+    pairs = zip(workers, outcomes, strict=True)
+    return [(worker, str(outcome)) for worker, outcome in pairs if isinstance(outcome, LostError)]
+
+
 def _repeat(pool: WorkerPool, worker: PoolWorker, target: int) -> str:
     """The outcome of a worker that does the steps again in a new process."""
     worker.engine.close()
@@ -113,13 +151,15 @@ def _return(pool: WorkerPool, worker: PoolWorker, target: int) -> None:
 
 
 def _tie_breaker(pool: WorkerPool, target: int) -> PoolWorker | None:
-    """A spare at the same step, if there is one."""
-    while pool.spares:
+    """A spare at the same step, if one can be used; others are left for another time."""
+    for _ in range(len(pool.spares)):
+        place = pool.spares.popleft()
         try:
-            worker = pool.start_worker(pool.spares.popleft(), len(pool.workers))
+            worker = pool.start_worker(place, len(pool.workers))
             pool.restore(worker)
             _run_to(worker, target)
         except QuiltError:
+            pool.spares.append(place)
             continue
         return worker
     return None

@@ -13,6 +13,7 @@ import warnings
 import weakref
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
@@ -137,10 +138,10 @@ class WorkerPool:
         self._start = start
         self._over: LostError | None = None
         self._kind: str | None = None  # of device, the same for all
+        self._taking_in = threading.Lock()
         self._faults_to_inject = list(settings.inject_fault)
         try:
-            for number, place in enumerate(places):
-                self._start_first(place, number)
+            self._start_all(places)
         except BaseException:
             self.close()
             raise
@@ -261,30 +262,48 @@ class WorkerPool:
             worker.step = self.step
         watch.note("repeated")
 
-    def _start_first(self, place: Place, number: int) -> None:
-        """Starts a worker, or a spare where that one is lost at once."""
+    def _start_all(self, places: Sequence[Place]) -> None:
+        """Starts the workers, all at once, or a spare for one that is lost at once."""
         called = time.monotonic()
-        try:
-            self.workers.append(self.start_worker(place, number))
-        except LostError as error:
+        with ThreadPoolExecutor(len(places)) as at_once:
+            starting = [at_once.submit(self._start, place) for place in places]
+        lost: list[tuple[int, LostError]] = []
+        failed: list[Exception] = []
+        for number, (place, started) in enumerate(zip(places, starting, strict=True)):
+            try:
+                self.workers.append(self._take_in(started.result(), place, number))
+            except LostError as error:
+                lost.append((number, error))
+            except Exception as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
+        for number, why in lost:
             watch = _Stopwatch(called)
             found = self._add_spare(number, watch)
             if found is None:
-                raise
-            self.spares.append(place)
-            self.report(f"{error}; starting on {found.place}", watch.begun, watch.phases)
+                raise why
+            self.spares.append(places[number])
+            self.report(f"{why}; starting on {found.place}", watch.begun, watch.phases)
 
     def start_worker(self, place: Place, number: int) -> PoolWorker:
-        """A worker; QuiltError where it does not start, or where its device is of another kind."""
-        engine = self._start(place)
+        """A worker; QuiltError where it does not start, or where its device is of another kind.
+
+        Several threads may start workers at the same time.
+        """
+        return self._take_in(self._start(place), place, number)
+
+    def _take_in(self, engine: WorkerEngine, place: Place, number: int) -> PoolWorker:
+        """The worker that has an engine; it is closed where it is of no use."""
         try:
-            if self._kind not in (None, engine.architecture):
-                raise QuiltError(
-                    f"it is of another architecture ({engine.architecture}) than the devices "
-                    f"before ({self._kind}), whose bits it does not have"
-                )
-            self._kind = engine.architecture
-            self._inject_faults(engine, number)
+            with self._taking_in:
+                if self._kind not in (None, engine.architecture):
+                    raise QuiltError(
+                        f"it is of another architecture ({engine.architecture}) than the devices "
+                        f"before ({self._kind}), whose bits it does not have"
+                    )
+                self._kind = engine.architecture
+                self._inject_faults(engine, number)
         except BaseException:
             engine.close()
             raise
