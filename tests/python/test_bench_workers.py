@@ -116,6 +116,7 @@ def test_where_the_time_of_an_exchange_goes(where: str) -> None:
         assert tuple(parts) == PARTS
         assert all(parts[part] > 0 for part in PARTS)
         assert row["iterations_per_second"] == pytest.approx(1000 / sum(parts.values()))
+        assert 0 < row["processor_milliseconds"] * row["replicas"] < 2 * sum(parts.values())
     run = rows[1]["milliseconds"]["run"]
     assert each <= run < 3 * each if where == "--processes" else run >= 3 * each
 

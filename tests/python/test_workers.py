@@ -80,9 +80,9 @@ def comes_true(condition: Callable[[], bool], seconds: float = 120.0) -> bool:
     return condition()
 
 
-def channel_of(sock: socket.socket, seal: Any = None) -> Channel:
+def channel_of(sock: socket.socket, encryption: Any = None) -> Channel:
     number = sock.fileno()
-    return Channel(number, number, partial(sock.shutdown, socket.SHUT_RDWR), seal=seal)
+    return Channel(number, number, partial(sock.shutdown, socket.SHUT_RDWR), None, encryption)
 
 
 class Toy:

@@ -55,14 +55,15 @@ def bench_exchange(
     Names and numbers: `iterations_per_second`, and `milliseconds` of an iteration by `PARTS`: run,
     the mean over replicas of the calls that advance them (in this process, their sum); energies,
     until those of the last replica have arrived; decide; swap, states fetched and set; write, the
-    rows of the tables.
+    rows of the tables.  `processor_milliseconds` is what this process computes for each replica in
+    an iteration: unlike the others it hardly depends on what else the machine does.
     """
     seconds = 1e-3 * milliseconds
     workers = null_workers(replicas, seconds) if processes else nullcontext(None)
     with workers as here:
         factory: Any = here or partial(NullEngine, seconds=seconds)
         made = _TimedExchange(replicas, factory, replicas if processes else 1)
-        spent = _time(made, iterations)
+        spent, processor = _time(made, iterations)
     total = sum(spent.values()) / iterations
     return {
         "replicas": replicas,
@@ -70,6 +71,7 @@ def bench_exchange(
         "iterations": iterations,
         "iterations_per_second": 1 / total,
         "milliseconds": {part: 1e3 * spent[part] / iterations for part in PARTS},
+        "processor_milliseconds": 1e3 * processor / iterations / replicas,
     }
 
 
@@ -128,8 +130,8 @@ class _TimedExchange(ReplicaExchange):
         self.swapped += time.perf_counter() - begin
 
 
-def _time(made: _TimedExchange, iterations: int) -> dict[str, float]:
-    """Seconds of so many iterations, by `PARTS`."""
+def _time(made: _TimedExchange, iterations: int) -> tuple[dict[str, float], float]:
+    """Seconds of so many iterations, by `PARTS`, and those of the processor."""
     written = 0.0
     with tempfile.TemporaryDirectory() as folder:
         tables = Tables(Path(folder), len(made.states), None)
@@ -142,18 +144,19 @@ def _time(made: _TimedExchange, iterations: int) -> dict[str, float]:
 
         made.run(1)
         ran, advanced, swapped = made.ran(), made.advanced, made.swapped
-        begin = time.perf_counter()
+        begin, computed = time.perf_counter(), time.process_time()
         made.run(iterations, record=write)
-        seconds = time.perf_counter() - begin
+        seconds, computed = time.perf_counter() - begin, time.process_time() - computed
         tables.close()
     ran, advanced, swapped = made.ran() - ran, made.advanced - advanced, made.swapped - swapped
-    return {
+    spent = {
         "run": ran,
         "energies": advanced - ran,
         "decide": seconds - advanced - swapped - written,
         "swap": swapped,
         "write": written,
     }
+    return spent, computed
 
 
 def _argon() -> tuple[System, State]:

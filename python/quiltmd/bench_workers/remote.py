@@ -2,7 +2,7 @@
 """What messages to workers take: `quiltmd bench-workers remote`.
 
 A message is answered with what it has brought.  Workers are processes of this machine: reached by a
-Unix socket (`worker:`), or by TCP with sealed messages, as those of `quiltmd serve` (`remote:`).
+Unix socket (`worker:`), or by TCP with encrypted messages, as those of `quiltmd serve` (`remote:`).
 """
 
 from __future__ import annotations

@@ -52,8 +52,9 @@ def remote(
 ) -> None:
     """What a message to a worker takes, there and back.
 
-    Workers are processes of this machine, by a Unix socket (worker) and by TCP with sealed messages
-    (remote). Sizes, gaps and targets are varied one at a time: the others are 8 bytes, no gap, one.
+    Workers are processes of this machine, by a Unix socket (worker) and by TCP with encrypted
+    messages (remote). Sizes, gaps and targets are varied one at a time: the others are 8 bytes, no
+    gap, one.
     """
     columns: list[Column] = [
         ("connection", lambda row: row["connection"]),
@@ -230,7 +231,8 @@ def exchange(
     """Iterations per second of replica exchange whose workers compute nothing, and what they take.
 
     The time of an iteration is that of run (calls that advance replicas), energies (until the last
-    have arrived), decide, swap (states fetched and set) and write (rows of the tables).
+    have arrived), decide, swap (states fetched and set) and write (rows of the tables). Processor
+    is what this process computes for each replica in an iteration.
     """
     rows = []
     for count in _whole("replicas", replicas):
@@ -244,6 +246,7 @@ def exchange(
     ]
     for part in PARTS:
         columns.append((f"{part}, ms", lambda row, part=part: f"{row['milliseconds'][part]:.2f}"))  # type: ignore[misc]
+    columns.append(("processor, ms", lambda row: f"{row['processor_milliseconds']:.2f}"))
     _show({"rows": rows}, f"workers: {rows[0]['where']}", columns, as_json)
 
 

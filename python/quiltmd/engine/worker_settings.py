@@ -53,6 +53,8 @@ class Workers:
         for the shell there.
     silence:
         Heartbeat timeout: seconds of silence after which a worker counts as lost.
+    trust_network:
+        Whether ranks on several hosts may send each other atoms unencrypted without a warning.
     patience:
         Shortest time, s, before a silent device is declared hung, if the run can continue
         elsewhere; the limit is fifty times the expected time of a segment where that is longer.
@@ -77,6 +79,10 @@ class Workers:
         default=10.0,
         ge=2.0,
         description="Heartbeat timeout: seconds of silence after which a worker counts as lost.",
+    )
+    trust_network: Annotated[bool, OnResume.MAY_CHANGE] = Field(
+        default=False,
+        description="No warning that ranks on several hosts send each other atoms unencrypted.",
     )
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,

@@ -1,42 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may use a worker over a network: who has the key.
 
-Both ends prove that they have it, by HMAC-SHA-256 over two fresh random numbers, and derive keys
-from it with which every later message is sealed (BLAKE2b with a key and a count, for each direction
-by itself), so that nothing can be changed, left out, repeated or put in on the way.  The key itself
-never travels.  Messages can be read on the way: where they must not be, `ssh:` is the way to go.
+Both ends prove that they have it, by HMAC-SHA-256 over two fresh random numbers and the fingerprint
+of the certificate of the server.  The key itself never travels.  What follows is encrypted by TLS
+with this certificate (`tls.py`), so nobody between can read, change, leave out, repeat or put in
+anything; within a machine it may be left as it is.
 
-    client -> server   8 bytes "QUILTMD1", 32 random bytes
-    server -> client   32 random bytes
-    client -> server   HMAC(key, "client", both random numbers)
-    server -> client   HMAC(key, "welcome" or "full", both random numbers)
+    client -> server   8 bytes "QUILTMD2", 32 random bytes
+    server -> client   32 random bytes, 32 bytes of a fingerprint, or 32 zeros: no encryption
+    client -> server   HMAC(key, "client", random numbers and fingerprint)
+    server -> client   HMAC(key, "welcome" or "full", random numbers and fingerprint)
 
 Before the third line is right the server reads 72 bytes and no more, parses nothing, and has sent
-random bytes only.
+nothing that is secret.
 """
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import secrets
 import socket
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import QuiltError
+from .tls import FINGERPRINT_SIZE, Certificate
 
-_GREETING = b"QUILTMD1"
+_GREETING = b"QUILTMD2"
+_BEFORE = b"QUILTMD1"  # of versions that did not encrypt
 _SIZE = 32  # bytes, of keys, random numbers and proofs
-KEYS_SIZE = 2 * _SIZE
+_NONE = bytes(FINGERPRINT_SIZE)
 _ADMISSION = 10.0  # s, for all of it, however slowly the bytes come
 
 
 class AccessError(QuiltError):
     """The other end of a connection does not have the key, or has no room."""
+
+
+class EndedError(AccessError):
+    """The other end has closed the connection."""
 
 
 class FullError(AccessError):
@@ -99,85 +105,83 @@ def _refuse_known_to_others(path: Path, about: os.stat_result) -> None:
         )
 
 
-class BlakeSeal:
-    """Seals messages of a connection; see `channel.Seal`.
+@dataclass(frozen=True)
+class Admission:
+    """What both ends know after an admission.
 
-    Parameters
+    Attributes
     ----------
-    keys:
-        64 bytes: a key for what is sent, then one for what is received.
+    token:
+        Known to these two alone.
+    fingerprint:
+        Of the server's certificate; None: the connection is not to be encrypted.
     """
 
-    size = _SIZE
-
-    def __init__(self, keys: bytes) -> None:
-        if len(keys) != KEYS_SIZE:
-            raise ValueError(f"{len(keys)} bytes of keys, and not {KEYS_SIZE}")
-        self._keys = keys[:_SIZE], keys[_SIZE:]
-        self._sent = self._received = 0
-
-    def mark(self, parts: list[bytes | memoryview]) -> bytes:
-        """The mark of the next message that is sent."""
-        self._sent += 1
-        return _seal(self._keys[0], self._sent, parts)
-
-    def check(self, parts: list[memoryview], mark: memoryview) -> bool:
-        """Whether this is the mark of the next message that is received."""
-        self._received += 1
-        return hmac.compare_digest(_seal(self._keys[1], self._received, parts), mark)
+    token: bytes
+    fingerprint: bytes | None
 
 
-def _seal(key: bytes, number: int, parts: Sequence[bytes | memoryview]) -> bytes:
-    made = hashlib.blake2b(number.to_bytes(8, "little"), key=key, digest_size=_SIZE)
-    for part in parts:
-        made.update(part)
-    return made.digest()
-
-
-def ask_for_admission(connection: socket.socket, key: bytes) -> bytes:
-    """The client's part; keys for `BlakeSeal`.
+def ask_for_admission(connection: socket.socket, key: bytes) -> Admission:
+    """The client's part.
 
     AccessError where the server does not have the key, refuses ours or has no room.
     """
     until = time.monotonic() + _ADMISSION
     own = secrets.token_bytes(_SIZE)
     _send(connection, _GREETING + own)
-    both = own + _receive(connection, _SIZE, until)
-    _send(connection, _proof(key, b"client", both))
+    try:
+        answer = _receive(connection, _SIZE + FINGERPRINT_SIZE, until)
+    except EndedError:
+        raise AccessError(
+            "it has ended the connection at our greeting, as a server of another version of "
+            "quiltmd does: install the same on both"
+        ) from None
+    said = own + answer
+    _send(connection, _proof(key, b"client", said))
     found = _receive(connection, _SIZE, until)
     connection.settimeout(None)
-    if hmac.compare_digest(found, _proof(key, b"full", both)):
+    if hmac.compare_digest(found, _proof(key, b"full", said)):
         raise FullError("the server has as many sessions as it may have")
-    if not hmac.compare_digest(found, _proof(key, b"welcome", both)):
+    if not hmac.compare_digest(found, _proof(key, b"welcome", said)):
         raise AccessError("the server does not know our key")
-    return _proof(key, b"to server", both) + _proof(key, b"to client", both)
+    fingerprint = answer[_SIZE:]
+    return Admission(_proof(key, b"token", said), None if fingerprint == _NONE else fingerprint)
 
 
-def admit(connection: socket.socket, key: bytes, takes_place: Callable[[], bool]) -> bytes | None:
-    """The server's part; keys for `BlakeSeal`, None where there is no room.
+def admit(
+    connection: socket.socket,
+    key: bytes,
+    takes_place: Callable[[], bool],
+    certificate: Certificate | None = None,
+) -> Admission | None:
+    """The server's part; None where there is no room.
 
     `takes_place` is asked once the client has shown that it has the key.  AccessError where it does
     not have it; it is told nothing.
     """
     until = time.monotonic() + _ADMISSION
     greeting = _receive(connection, len(_GREETING) + _SIZE, until)
+    if greeting.startswith(_BEFORE):
+        raise AccessError(
+            "it is a client of an earlier version of quiltmd, whose connections are not encrypted: "
+            "install the same version there"
+        )
     if not greeting.startswith(_GREETING):
         raise AccessError("it is no client of quiltmd")
-    own = secrets.token_bytes(_SIZE)
-    _send(connection, own)
-    both = greeting[len(_GREETING) :] + own
-    if not hmac.compare_digest(_receive(connection, _SIZE, until), _proof(key, b"client", both)):
+    fingerprint = None if certificate is None else certificate.fingerprint
+    answer = secrets.token_bytes(_SIZE) + (fingerprint or _NONE)
+    _send(connection, answer)
+    said = greeting[len(_GREETING) :] + answer
+    if not hmac.compare_digest(_receive(connection, _SIZE, until), _proof(key, b"client", said)):
         raise AccessError("it does not have the key")
     has_place = takes_place()
-    _send(connection, _proof(key, b"welcome" if has_place else b"full", both))
+    _send(connection, _proof(key, b"welcome" if has_place else b"full", said))
     connection.settimeout(None)
-    if not has_place:
-        return None
-    return _proof(key, b"to client", both) + _proof(key, b"to server", both)
+    return Admission(_proof(key, b"token", said), fingerprint) if has_place else None
 
 
-def _proof(key: bytes, role: bytes, both: bytes) -> bytes:
-    return hmac.digest(key, role + b"\0" + both, "sha256")
+def _proof(key: bytes, role: bytes, said: bytes) -> bytes:
+    return hmac.digest(key, role + b"\0" + said, "sha256")
 
 
 def _send(connection: socket.socket, data: bytes) -> None:
@@ -196,7 +200,7 @@ def _receive(connection: socket.socket, count: int, until: float) -> bytes:
             connection.settimeout(max(until - time.monotonic(), 1e-3))
             got = connection.recv(count - len(data))
             if not got:
-                raise AccessError("it has ended the connection")
+                raise EndedError("it has ended the connection")
             data += got
     except OSError as error:
         raise AccessError(f"it does not answer ({error})") from None

@@ -16,33 +16,23 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from ..errors import LostError
 from . import wire
+from .tls import Encryption
 
 HEARTBEAT = 1.0  # s
 _ALIVE = {"alive": True}
 _START = 120.0  # s
 _PIECE = 2**20  # bytes read or written at once
+_SMALL = 2**14  # bytes: what is smaller is read and written together
 
 
 class SilentError(LostError):
     """The other end says nothing, though the connection has not ended."""
-
-
-class Seal(Protocol):
-    """Marks of authenticity at the end of each message."""
-
-    size: int
-
-    def mark(self, parts: list[bytes | memoryview]) -> bytes:
-        """The mark of the next message that is sent."""
-
-    def check(self, parts: list[memoryview], mark: memoryview) -> bool:
-        """Whether this is the mark of the next message that is received."""
 
 
 class Channel:
@@ -58,8 +48,8 @@ class Channel:
         Seconds without a byte after which the other end counts as lost; None: for ever.  Before
         its first message an end may be silent for two minutes, as processes start slowly on busy
         machines.
-    seal:
-        Where others could write into the connection.
+    encryption:
+        Where others could read the connection, or write into it.
     """
 
     def __init__(
@@ -68,14 +58,20 @@ class Channel:
         write: int,
         close: Callable[[], None],
         silence: float | None = None,
-        seal: Seal | None = None,
+        encryption: Encryption | None = None,
     ) -> None:
         self._read, self._write, self._end = read, write, close
         self._silence = None if silence is None else max(silence, _START)
-        self._silence_later, self._seal = silence, seal
+        self._silence_later, self._encryption = silence, encryption
         self._sending = threading.Lock()
         self._closed = threading.Event()
+        self._opened = threading.Event()  # what is sent may go out
+        if encryption is None:
+            self._opened.set()
         self._sent_at = time.monotonic()
+        self._buffer = np.empty(_SMALL, np.uint8).data
+        self._encrypted = np.empty(_PIECE if encryption else 0, np.uint8).data
+        self._ahead = self._buffer[:0]  # what was read with a message before
         self._poll = select.poll()
         self._poll.register(read, select.POLLIN)
 
@@ -86,9 +82,9 @@ class Channel:
     def send(self, value: dict[str, Any]) -> None:
         """Sends a message; LostError where the other end is gone."""
         parts = wire.encode(value)
+        if sum(map(len, parts)) > _SMALL:
+            self._opened.wait()  # what is small is kept until then
         with self._sending:
-            if self._seal is not None:
-                parts.append(self._seal.mark(parts))
             self._write_all(parts)
             self._sent_at = time.monotonic()
 
@@ -99,10 +95,6 @@ class Channel:
             header_length, body_length = wire.lengths(head)
             header = self._read_all(header_length)
             body = self._read_all(body_length)
-            if self._seal is not None:
-                mark = self._read_all(self._seal.size)
-                if not self._seal.check([head, header, body], mark):
-                    raise LostError("a message was changed on its way, or is not the next one")
             self._silence = self._silence_later
             message = wire.decode(header, body)
             if not isinstance(message, dict):
@@ -113,6 +105,7 @@ class Channel:
     def close(self) -> None:
         """Ends the connection."""
         self._closed.set()
+        self._opened.set()
         with suppress(OSError):
             self._end()
 
@@ -125,13 +118,20 @@ class Channel:
                     return
 
     def _write_all(self, parts: list[bytes | memoryview]) -> None:
+        if sum(map(len, parts)) <= _SMALL:
+            parts = [b"".join(parts)]
         for part in parts:
-            left = memoryview(part)
-            while left:
-                try:
-                    left = left[os.write(self._write, left[:_PIECE]) :]
-                except OSError as error:
-                    raise LostError(f"the connection has ended ({error.strerror})") from None
+            for begin in range(0, len(part), _PIECE):
+                piece = memoryview(part)[begin : begin + _PIECE]
+                self._write_piece(self._encryption.encrypt(piece) if self._encryption else piece)
+
+    def _write_piece(self, piece: bytes | memoryview) -> None:
+        left = memoryview(piece)
+        while left:
+            try:
+                left = left[os.write(self._write, left) :]
+            except OSError as error:
+                raise LostError(f"the connection has ended ({error.strerror})") from None
 
     def _await_bytes(self) -> None:
         """Until some have come; in steps of a heartbeat, however long one took by the clock."""
@@ -148,12 +148,45 @@ class Channel:
         data = np.empty(count, np.uint8).data
         left = data
         while left:
-            self._await_bytes()
-            try:
-                got = os.readv(self._read, [left[:_PIECE]])
-            except OSError as error:
-                raise LostError(f"the connection has ended ({error.strerror})") from None
-            if got == 0:
-                raise LostError("the connection has ended")
-            left = left[got:]
+            if len(left) > _SMALL and not self._ahead:
+                left = left[self._read_into(left[:_PIECE]) :]
+                continue
+            if not self._ahead:
+                self._ahead = self._buffer[: self._read_into(self._buffer)]
+            taken = min(len(left), len(self._ahead))
+            left[:taken] = self._ahead[:taken]
+            left, self._ahead = left[taken:], self._ahead[taken:]
         return data
+
+    def _read_into(self, target: memoryview) -> int:
+        """Reads what there is, once there is something."""
+        if self._encryption is None:
+            return self._read_piece(target)
+        if not self._encryption.is_open:
+            self._open(self._encryption)
+        while not (got := self._encryption.decrypt_into(target)):
+            self._take_in(self._encryption)
+        return got
+
+    def _open(self, encryption: Encryption) -> None:
+        """Shakes hands, and sends what had to wait for that."""
+        while True:
+            with self._sending:
+                self._write_piece(encryption.shake_hands())
+            if encryption.is_open:
+                break
+            self._take_in(encryption)
+        self._opened.set()
+
+    def _take_in(self, encryption: Encryption) -> None:
+        encryption.take_in(self._encrypted[: self._read_piece(self._encrypted)])
+
+    def _read_piece(self, target: memoryview) -> int:
+        self._await_bytes()
+        try:
+            got = os.readv(self._read, [target])
+        except OSError as error:
+            raise LostError(f"the connection has ended ({error.strerror})") from None
+        if got == 0:
+            raise LostError("the connection has ended")
+        return got

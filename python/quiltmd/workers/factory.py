@@ -86,7 +86,7 @@ def _team(
 
     with Starting() as starting:
         connections = connect_all(places, settings, starting)
-        introduce(connections, places, settings.silence, transport)
+        introduce(connections, places, settings, transport)
         team = Team(connections, make)
         starting.pop_all()
     return team

@@ -19,9 +19,10 @@ from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..starting import Starting
 from . import mpi
-from .access import AccessError, BlakeSeal, FullError, ask_for_admission, default_key_file, read_key
+from .access import AccessError, FullError, ask_for_admission, default_key_file, read_key
 from .channel import Channel
 from .client import Connection, check_hello
+from .tls import Certificate, Encryption
 
 _LAST_BREATH = 0.5  # s, from the end of a connection to that of the process
 _REACH = 10.0  # s
@@ -50,19 +51,19 @@ def connect_all(places: Sequence[Place], settings: Workers, starting: Starting) 
 
 def _begin(place: Place, settings: Workers, starting: Starting) -> Connection:
     """A worker that may still be starting."""
-    name, seal = str(place), None
+    name, encryption = str(place), None
     last_words: Callable[[], str] = str  # none
     if place.kind == "mpi":
         name = f"rank {place.process} ({started(place.process).host})"
     if place.kind == "remote":
-        ours, seal = _admitted(place, settings, starting)
+        ours, encryption = _admitted(place, settings, starting)
     elif place.kind == "mpi" and place.process > 0:
-        ours = mpi.reach(place.process)
+        ours, encryption = mpi.reach(place.process)
         starting.callback(_shut, ours)
     else:
         ours, process = _worker_process(place, settings, starting)
         last_words = partial(_end_process, process, place, settings)
-    channel = _channel(ours, settings, seal)
+    channel = _channel(ours, settings, encryption)
     return starting.start(partial(Connection, channel, name, last_words), Connection.close)
 
 
@@ -86,14 +87,16 @@ def _shut(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def spawn_worker(connection: socket.socket, keys: bytes) -> subprocess.Popen[bytes]:
-    """A worker process for a connection that was admitted, with the keys of its seal."""
+def spawn_worker(
+    connection: socket.socket, token: bytes, certificate: Certificate
+) -> subprocess.Popen[bytes]:
+    """A worker process for a connection that was admitted, with what encrypts it."""
     with Starting() as starting:
-        spawn = partial(_here, connection, "sealed", stdin=subprocess.PIPE)
+        spawn = partial(_here, connection, "encrypted", stdin=subprocess.PIPE)
         worker = starting.start(spawn, _kill)
         assert worker.stdin is not None
         with worker.stdin as pipe:  # not among the arguments, which everybody can read
-            pipe.write(keys)
+            pipe.write(token + certificate.pem.encode())
         starting.pop_all()
     return worker
 
@@ -126,7 +129,7 @@ def _spawn(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
 
 def _admitted(
     place: Place, settings: Workers, starting: Starting
-) -> tuple[socket.socket, BlakeSeal]:
+) -> tuple[socket.socket, Encryption]:
     """A connection to a server that has let us in."""
     file = settings.key or default_key_file()
     key = read_key(file)
@@ -141,7 +144,9 @@ def _admitted(
         ) from None
     starting.callback(_shut, ours)
     try:
-        seal = BlakeSeal(ask_for_admission(ours, key))
+        admission = ask_for_admission(ours, key)
+        if admission.fingerprint is None:
+            raise AccessError("it does not encrypt what it sends")
     except AccessError as error:
         advice = (
             "wait for one to end, or start 'quiltmd serve' there with more --sessions"
@@ -150,11 +155,11 @@ def _admitted(
         )
         raise QuiltError(f"{where} does not let us in: {error}; {advice}") from None
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return ours, seal
+    return ours, Encryption.at_client(admission.token, admission.fingerprint)
 
 
-def _channel(ours: socket.socket, settings: Workers, seal: BlakeSeal | None = None) -> Channel:
-    return Channel(ours.fileno(), ours.fileno(), partial(_shut, ours), settings.silence, seal)
+def _channel(ours: socket.socket, settings: Workers, encryption: Encryption | None) -> Channel:
+    return Channel(ours.fileno(), ours.fileno(), partial(_shut, ours), settings.silence, encryption)
 
 
 def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Workers) -> str:

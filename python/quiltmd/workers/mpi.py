@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
 from ..engine.core import load_core, make_engine
@@ -30,9 +31,10 @@ from ..engine.execution import core_numbers, devices
 from ..engine.hosts import Process, started, started_together
 from ..errors import QuiltError
 from . import lifelines
-from .access import AccessError, admit, ask_for_admission
+from .access import AccessError, Admission, admit, ask_for_admission
 from .channel import Channel, SilentError
 from .session import Session
+from .tls import Certificate, Encryption, make_certificate
 
 # Where launchers say how many processes they have started; the first that is there holds, as one
 # launcher may be started by another: Open MPI, MPICH and its descendants, MVAPICH, Slurm.
@@ -42,6 +44,7 @@ _START = 300.0  # s, until all have met
 _LIMIT = 60.0  # s, until process 0 comes
 _CLIENT_GONE = 60.0  # s; between machines a connection may be cut without an end
 _REACH = 10.0  # s
+_LOOK = 0.2  # s
 _LATER = 0.5  # s after process 0, whose exit status is that of all, do the others end
 # Signals that ask a run to stop; batch systems send them to all processes.
 _FOR_PROCESS_0 = (
@@ -81,33 +84,42 @@ def join() -> None:
         return
     rank, listener, processes, _secret = _meet(count)
     if rank > 0:
-        _serve(listener, processes[0].host)
+        _serve(listener, processes)
     listener.close()
     started_together[:] = processes
     for number in range(1, count):
         # Closed by the system alone, when this process has ended: the launcher of MPICH kills what
         # is left, process 0 too, once another one has ended.
-        lifelines.note(reach(number).detach())
+        lifeline, _ = reach(number)  # has nothing to encrypt
+        lifelines.note(lifeline.detach())
 
 
-def reach(number: int) -> socket.socket:
-    """A new connection to a session of one of the others; QuiltError where there is none."""
+def reach(number: int) -> tuple[socket.socket, Encryption | None]:
+    """A new connection to a session of one of the others; QuiltError where there is none.
+
+    It is to be encrypted where the processes are on several hosts.
+    """
     process = started(number)
     try:
         ours = socket.create_connection((address_of(process), process.port), timeout=_REACH)
-        ask_for_admission(ours, _secret)
+        admission = ask_for_admission(ours, _secret)
     except (AccessError, OSError) as error:
         raise QuiltError(
             f"process {number} cannot be reached at {process.host}:{process.port}: {error}"
         ) from None
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return ours
+    if admission.fingerprint is None:
+        return ours, None
+    return ours, Encryption.at_client(admission.token, admission.fingerprint)
 
 
 def address_of(process: Process) -> str:
     """Under which name the others reach its machine."""
-    is_alone = {other.host for other in started_together} == {process.host}
-    return "127.0.0.1" if is_alone else process.host
+    return "127.0.0.1" if _on_one_host(started_together) else process.host
+
+
+def _on_one_host(processes: list[Process]) -> bool:
+    return len({process.host for process in processes}) == 1
 
 
 def _meet(count: int) -> tuple[int, socket.socket, list[Process], bytes]:
@@ -167,13 +179,15 @@ def _load_mpi(count: int) -> Any:
     return MPI
 
 
-def _serve(listener: socket.socket, first_host: str) -> NoReturn:
+def _serve(listener: socket.socket, processes: list[Process]) -> NoReturn:
     """Does what process 0 asks for, until that ends: this process then does so at once."""
     for kind in _FOR_PROCESS_0:
         signal.signal(kind, signal.SIG_IGN)
     faulthandler.enable()
-    lifeline = _first_admitted(listener)
-    threading.Thread(target=_admit_all, args=(listener, first_host), daemon=True).start()
+    door = Door(listener, _secret, None if _on_one_host(processes) else make_certificate())
+    lifeline, _ = door.first_admitted(_LIMIT)
+    serve = partial(_serve_sessions, door, processes[0].host)
+    threading.Thread(target=serve, daemon=True).start()
     _watch(lifeline)
     status = _status_of_first(lifeline)
     time.sleep(_LATER)
@@ -197,39 +211,76 @@ def _watch(lifeline: socket.socket) -> None:
     lifeline.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 6)
 
 
-def _first_admitted(listener: socket.socket) -> socket.socket:
-    """The first connection of process 0; QuiltError where it does not come within a minute."""
-    end = time.monotonic() + _LIMIT
-    while (left := end - time.monotonic()) > 0:
-        listener.settimeout(left)
-        with suppress(AccessError, OSError):
-            connection, _ = listener.accept()
-            admit(connection, _secret, lambda: True)
-            listener.settimeout(None)
-            return connection
-    raise QuiltError(
-        f"process 0 has not come to {socket.gethostname()}:{listener.getsockname()[1]} within a "
-        "minute: has it ended, or can its host not reach that port?"
-    )
+class Door:
+    """Where a process lets in those who have the secret.
+
+    Each connection is admitted by a thread of its own: some say nothing, and keep nobody out.
+    """
+
+    def __init__(
+        self, listener: socket.socket, secret: bytes, certificate: Certificate | None
+    ) -> None:
+        self.certificate = certificate
+        self._listener, self._secret = listener, secret
+        self._admitted: SimpleQueue[tuple[socket.socket, Admission]] = SimpleQueue()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def admitted(self, seconds: float | None = None) -> tuple[socket.socket, Admission]:
+        """The next one who has been let in; `queue.Empty` where nobody comes in time."""
+        return self._admitted.get(timeout=seconds)
+
+    def first_admitted(self, seconds: float) -> tuple[socket.socket, Admission]:
+        """The first one, which is process 0; QuiltError where it does not come in time."""
+        try:
+            return self.admitted(seconds)
+        except Empty:
+            raise QuiltError(
+                f"process 0 has not come to {socket.gethostname()}:"
+                f"{self._listener.getsockname()[1]} within {seconds:g} s: has it ended, or can its "
+                "host not reach that port?"
+            ) from None
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._admit, args=(connection,), daemon=True).start()
+            except (OSError, RuntimeError):  # too many files or threads, for the moment
+                time.sleep(_LOOK)
+
+    def _admit(self, connection: socket.socket) -> None:
+        try:
+            admission = admit(connection, self._secret, lambda: True, self.certificate)
+            assert admission is not None  # there is always room
+        except (AccessError, OSError):  # somebody else
+            connection.close()
+            return
+        self._admitted.put((connection, admission))
 
 
-def _admit_all(listener: socket.socket, first_host: str) -> None:
+def _serve_sessions(door: Door, first_host: str) -> None:
+    """A thread for each engine; another may be made before one is given up."""
     while True:
-        with suppress(OSError):
-            connection, _ = listener.accept()
-            arguments = connection, first_host
-            threading.Thread(target=_serve_session, args=arguments, daemon=True).start()
+        arguments = *door.admitted(), door.certificate, first_host
+        threading.Thread(target=_serve_session, args=arguments, daemon=True).start()
 
 
-def _serve_session(connection: socket.socket, first_host: str) -> None:
-    """One engine; another may be made before this one is given up."""
-    with connection, suppress(AccessError, OSError):
-        admit(connection, _secret, lambda: True)
+def _serve_session(
+    connection: socket.socket,
+    admission: Admission,
+    certificate: Certificate | None,
+    first_host: str,
+) -> None:
+    encryption = None
+    with connection, suppress(OSError):
+        if certificate is not None:
+            encryption = Encryption.at_server(admission.token, certificate)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = connection.fileno()
         close = partial(connection.shutdown, socket.SHUT_RDWR)
         gone = partial(_end_if_silent, first_host)
-        Session(Channel(number, number, close, _CLIENT_GONE), make_engine).serve(gone)
+        channel = Channel(number, number, close, _CLIENT_GONE, encryption)
+        Session(channel, make_engine).serve(gone)
 
 
 def _end_if_silent(first_host: str, reason: Exception) -> None:

@@ -3,8 +3,8 @@
 
 Every worker listens, and connects to those of lower rank: on its own machine by a Unix socket, else
 by TCP.  Both ends show that they know the secret of this simulation (`access.py`), which workers
-have from their client.  What ranks send each other later is neither sealed nor encrypted: as with
-MPI, the network between them must be trusted.
+have from their client.  What ranks send each other later is not encrypted, since the core reads and
+writes these sockets between its tasks: as with MPI, the network between them must be trusted.
 """
 
 from __future__ import annotations

@@ -15,21 +15,22 @@ import sys
 from functools import partial
 
 from ..engine.core import make_engine
-from .access import KEYS_SIZE, BlakeSeal
 from .channel import Channel
 from .session import Session
+from .tls import TOKEN_SIZE, Certificate, Encryption
 
 _CLIENT_GONE = 60.0  # s; between machines a connection may be cut without an end
 
 
 def main() -> None:
-    """Serves the client of a socket, which is sealed with the keys on stdin if told so."""
+    """Serves the client of a socket, encrypted with what is on stdin if told so."""
     # Detached, since the descriptor must live as long as the process.
     descriptor = socket.socket(fileno=int(sys.argv[1])).detach()
     close = partial(os.close, descriptor)
-    if "sealed" in sys.argv[2:]:
-        seal = BlakeSeal(sys.stdin.buffer.read(KEYS_SIZE))
-        _serve(Channel(descriptor, descriptor, close, _CLIENT_GONE, seal))
+    if "encrypted" in sys.argv[2:]:
+        token = sys.stdin.buffer.read(TOKEN_SIZE)
+        encryption = Encryption.at_server(token, Certificate(sys.stdin.read()))
+        _serve(Channel(descriptor, descriptor, close, _CLIENT_GONE, encryption))
     else:
         _serve(Channel(descriptor, descriptor, close))
 

@@ -12,10 +12,12 @@ import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from ..errors import QuiltError
-from .access import admit
+from .access import Admission, admit
 from .launch import spawn_worker
+from .tls import make_certificate
 
 _WAITING = 64  # connections that have not shown yet that they have the key
 _LOOK_ROUND = 0.2  # s
@@ -53,6 +55,7 @@ class Server:
         except (OSError, TypeError) as error:  # TypeError: of names that no host can have
             why = getattr(error, "strerror", None) or error  # with the address
             raise QuiltError(f"cannot listen: {why}") from None
+        self._certificate = make_certificate()
         self._listener.settimeout(_LOOK_ROUND)
         self.port: int = self._listener.getsockname()[1]
 
@@ -100,11 +103,12 @@ class Server:
         name = f"{address[0]}:{address[1]}"
         try:
             with connection:
-                keys = admit(connection, self._key, lambda: self._takes_place(connection, name))
-                if keys is None:
+                takes_place = partial(self._takes_place, connection, name)
+                admission = admit(connection, self._key, takes_place, self._certificate)
+                if admission is None:
                     self._tell(f"no room for {name}: {self._limit} session(s) are under way")
                 else:
-                    self._start(connection, keys, name)
+                    self._start(connection, admission, name)
         except (QuiltError, OSError) as error:
             with self._lock:
                 self._sessions.pop(name, None)
@@ -144,10 +148,12 @@ class Server:
             if worker is None or worker.poll() is None
         }
 
-    def _start(self, connection: socket.socket, keys: bytes, name: str) -> None:
+    def _start(self, connection: socket.socket, admission: Admission, name: str) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with self._lock:
             if self._closed.is_set():
                 return
-            worker = self._sessions[name] = spawn_worker(connection, keys)
+            worker = self._sessions[name] = spawn_worker(
+                connection, admission.token, self._certificate
+            )
         self._tell(f"a session for {name}, process {worker.pid}")

@@ -11,13 +11,15 @@ import itertools
 import secrets
 import socket
 import threading
+import warnings
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from ..engine.hosts import started
 from ..engine.places import Place
-from ..errors import LostError, QuiltError
+from ..engine.worker_settings import Workers
+from ..errors import LostError, QuiltError, QuiltWarning
 from . import mpi
 from .client import Connection, WorkerEngine, WorkerFrame
 
@@ -26,20 +28,34 @@ _LOCAL = "127.0.0.1"
 
 
 def introduce(
-    connections: list[Connection], places: list[Place], silence: float, transport: str
+    connections: list[Connection], places: list[Place], settings: Workers, transport: str
 ) -> None:
     """Has workers connect to each other, a rank for each in this order.
 
-    Who is not heard of for `silence` seconds will count as lost among them.  `transport` is that of
-    `Execution`, between processes.
+    `settings` say after how long a silence one will count as lost among them.  `transport` is that
+    of `Execution`, between processes.
     """
     hosts = _hosts(places)
+    if not settings.trust_network and any(place.kind in ("ssh", "remote") for place in places):
+        _warn_of_listeners(hosts)
     everywhere = set(hosts) != {_LOCAL}
     found = _all([c.begin("listen", everywhere) for c in connections])
     addresses = [{**own, "host": host} for own, host in zip(found, hosts, strict=True)]
     secret = secrets.token_hex(_SECRET)
-    known = (_reached(addresses), secret, silence, transport)
+    known = (_reached(addresses), secret, settings.silence, transport)
     _all([c.begin("meet", rank, *known) for rank, c in enumerate(connections)])
+
+
+def _warn_of_listeners(hosts: list[str]) -> None:
+    """That what ranks on several hosts send each other can be read on the way."""
+    names = list(dict.fromkeys(hosts))
+    if len(names) > 1:
+        text = (
+            f"ranks on {' and '.join(names)} send each other positions and forces unencrypted, as "
+            "MPI does: where others may read the network between them, use one host, or a tunnel; "
+            "where not, set trust_network = true in [workers]"
+        )
+        warnings.warn(QuiltWarning(text), stacklevel=2)
 
 
 def _hosts(places: list[Place]) -> list[str]:
