@@ -100,5 +100,5 @@ def difference(
     }
     worst = max(off, key=lambda kind: off[kind])
     expected = theirs[1][massive]
-    forces = np.linalg.norm(ours[1][massive] - expected) / np.linalg.norm(expected)
+    forces = np.linalg.norm(ours[1][massive] - expected) / (np.linalg.norm(expected) or 1)
     return Difference(len(massive), worst, off[worst], float(forces))

@@ -7,6 +7,7 @@ made is translated as `System.from_openmm` does; what that cannot represent is r
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import replace
 from importlib.util import find_spec
@@ -86,7 +87,8 @@ def _read_force_field(sources: Sources) -> Described:
             "(amber14-all.xml amber14/tip3p.xml)",
             file=file,
         )
-    for parameters in sources.parameters:
+    names = [os.fspath(find_force_field(Path(name))) for name in sources.parameters]
+    for parameters in names:
         if not _FORCE_FIELD.match(read_bytes(parameters, limit=8192)):
             raise InputError(
                 "not an OpenMM ForceField XML, whose root element is <ForceField>", file=parameters
@@ -95,7 +97,7 @@ def _read_force_field(sources: Sources) -> Described:
     reader = app.PDBxFile if is_mmcif(read_bytes(file, limit=8192)) else app.PDBFile
     try:
         topology = reader(file).topology
-        made = app.ForceField(*sources.parameters).createSystem(
+        made = app.ForceField(*names).createSystem(
             topology,
             nonbondedMethod=app.PME
             if topology.getPeriodicBoxVectors() is not None
