@@ -50,7 +50,7 @@ def remote(
     ] = "1,4,16,64",
     as_json: AsJson = False,
 ) -> None:
-    """What a message to a worker takes, there and back.
+    """Time a message to a worker and its answer.
 
     Workers are processes of this machine, by a Unix socket (worker) and by TCP with encrypted
     messages (remote). Sizes, gaps and targets are varied one at a time: the others are 8 bytes, no
@@ -83,7 +83,7 @@ def step(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """What a step takes here, with the engine in a worker, and with the device alone in one.
+    """Time a step here, with the engine in a worker, and with only the device in a worker.
 
     Workers are reached by a Unix socket (worker), by TCP (remote), and by TCP through a proxy that
     is slow (proxy).
@@ -123,7 +123,7 @@ def redundancy(
     ] = 500.0,
     as_json: AsJson = False,
 ) -> None:
-    """What it costs to run the same steps on two devices and compare them."""
+    """Measure the cost of running the same steps on two devices and comparing them."""
     if not devices:
         rows = [
             row
@@ -163,7 +163,7 @@ def flips(
     seed: Annotated[int, typer.Option(help="Random seed that chooses the bits.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Which flipped bits of a State are found by two devices, and by the sum of forces.
+    """Count which flipped bits of a State two devices find, and which the sum of forces finds.
 
     Alanine dipeptide in water on the CPU. changed: the final State differs, or the run failed;
     found: by redundant:; missed: changed but not found; mended: the final State has the same bits
@@ -189,7 +189,7 @@ def migration(
     seed: Annotated[int, typer.Option(help="Random seed that chooses kinds and steps.")] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """What a lost device costs until the run goes on in another process, by phase.
+    """Time, by phase, from the loss of a device until the run continues in another process.
 
     noticed: from the start of the failed call until the loss is known; started: starting another
     worker; restored: sending the State to it; repeated: redoing the steps that were lost.
@@ -228,7 +228,7 @@ def exchange(
     ] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Iterations per second of replica exchange whose workers compute nothing, and what they take.
+    """Measure iterations per second of a replica exchange whose workers compute nothing.
 
     The time of an iteration is that of run (calls that advance replicas), energies (until the last
     have arrived), decide, swap (states fetched and set) and write (rows of the tables). Processor

@@ -45,8 +45,8 @@ def convert(
 ) -> None:
     """Convert a system and its state to OpenMM XML.
 
-    Everything that has an energy is written, or the conversion is refused by name.  By default
-    nothing is constrained but what the files constrain.
+    Every energy term is written, or the conversion is refused with the name of the term.  By
+    default only what the files constrain is constrained.
     """
     if system is None and state is None:
         raise QuiltError("nothing to write: give --system OUT.xml, --state OUT.xml or both")

@@ -79,7 +79,7 @@ def energy(
 ) -> None:
     """Energies of one structure by term, kJ/mol, and its forces; or those of a trajectory.
 
-    With --all-frames and --trajectory JSON has one object for each frame, in a list.
+    With --all-frames or --trajectory, --json prints a list with one object for each frame.
     """
     if (trajectory is not None) + all_frames + (frame is not None) > 1:
         raise QuiltError("give one of --frame, --all-frames and --trajectory")

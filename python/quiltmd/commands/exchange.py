@@ -57,10 +57,10 @@ def exchange(
 ) -> None:
     """Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.
 
-    The configuration is that of quiltmd run with a section [exchange].  Exit statuses are those of
-    quiltmd run.  Started by mpirun, its processes have replicas dealt out among them; the first
-    reads and writes.  --analyse prints acceptance and round trips and draws exchange.png.  --demux
-    writes trajectories of replicas, which go from state to state, from those of the states.
+    The configuration is that of quiltmd run with a section [exchange]; exit statuses are the same.
+    Under mpirun the replicas are assigned to the processes, of which the first reads and writes all
+    files.  --analyse prints acceptance and round trips and draws exchange.png.  --demux sorts the
+    frames of the states' trajectories into one trajectory for each replica.
     """
     mpi.join()
     if sum(one is not None for one in (config, resume, analyse, demux)) != 1:

@@ -45,10 +45,11 @@ def info(
 ) -> None:
     """Show what input files contain, what a configuration would run, or how far a run is.
 
-    Without any files: what this installation is.  Of input files: atoms, molecules, charges, terms,
-    box, and what is refused.  Of a configuration, of another program too: what `quiltmd run` would
-    do, what is ignored or refused, and how long it would take on this machine, by a few steps;
-    nothing is written.  Of the folder of a run: how far it is, and how to go on.
+    Without files: version and devices of this installation.  For input files: atoms, molecules,
+    charges, terms, box, and unsupported contents.  For a configuration or a control file of another
+    program: what `quiltmd run` would do, which settings are ignored or refused, and how long the
+    run would take on this machine, estimated from a few steps; nothing is written.  For the folder
+    of a run: how far it is, and how to continue.
     """
     if not files and not settings:
         facts = describe_installation()

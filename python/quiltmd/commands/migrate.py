@@ -21,9 +21,9 @@ def migrate(
 ) -> None:
     """Move a running simulation to another device.
 
-    It moves within a second or so, and says so on its own terminal; if the device cannot be used it
-    stays where it is.  On a device of the same kind the results keep their bits.  Replica exchanges
-    are stopped and resumed with other devices instead.
+    The simulation moves within about a second and reports it on its own terminal; if the device
+    cannot be used, it stays where it is.  On a device of the same kind the results are bitwise the
+    same.  To move a replica exchange, stop it and resume it with other --devices.
     """
     ask_to_migrate(run, to)
     say(f"{run}: asked to move to {to}")

@@ -83,8 +83,8 @@ def predict_command(
 ) -> None:
     """Predict the speed on any number of ranks, here or on another machine.
 
-    Patches, their assignment and all messages are those of a run; times of tasks come from the
-    machine's description, or from a profile; messages are simulated on its network.
+    Patches, their assignment to ranks and all messages are those of a real run; task times come
+    from the description of the machine or from a profile; messages are simulated on its network.
     """
     way, reach, counts = _sharing(pme), _away(away), _counts(ranks)
     if choices and (weak or plot or way or reach != 1 or not is_placed):

@@ -30,8 +30,8 @@ def profile(
 ) -> None:
     """Profile a run from its last checkpoint on, without changing it.
 
-    Writes timeline.html, a page that needs no network: the timeline of all ranks, what they wait
-    for, balance, messages, critical path; timeline.json for ui.perfetto.dev; profile.csv.
+    Writes timeline.html, a page that loads nothing from the network (timeline of all ranks, waits,
+    balance, messages, critical path), timeline.json for ui.perfetto.dev, and profile.csv.
     """
     place = Folder(folder.absolute())
     target = place

@@ -24,9 +24,9 @@ def report(
 ) -> None:
     """Write one HTML page about a run: energies, temperature, RMSD, speed, settings.
 
-    Of a run with stages, all of them one after another; the folder of a stage has a report of its
-    own.  Of a replica exchange, its states, swaps and round trips.  The page stands alone: nothing
-    is fetched when it is opened.
+    For a run with stages the page shows all stages; for the folder of one stage, that stage.  For a
+    replica exchange it shows states, swaps and round trips.  The page is one file that loads
+    nothing from the network.
     """
     place = Folder(folder.absolute())
     path = place.report if out is None else out

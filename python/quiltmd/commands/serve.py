@@ -43,8 +43,9 @@ def serve(
 ) -> None:
     """Let simulations elsewhere run on the devices of this machine.
 
-    Clients name them remote:HOST:PORT/cuda:0 and must have the same key.  Each simulation is a
-    process of its own, with the rights of the user who serves.  Ctrl-C ends all.
+    Clients use them as --device remote:HOST:PORT/cuda:0 and need the same key.  Each simulation
+    runs in a process of its own with the rights of the user who started the server.  Ctrl-C ends
+    the server and all simulations.
     """
     if stdio:
         serve_on_stdio()

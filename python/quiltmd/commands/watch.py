@@ -51,9 +51,9 @@ def watch(
 ) -> None:
     """Show energies, temperature, pressure and speed of a run, live in the terminal.
 
-    Of a run with stages, those of the stage that it has come to; of a replica exchange its states,
-    swaps and round trips, and the log of the first state.  Ends when the run has done its
-    steps, or with Ctrl-C; the run goes on.
+    For a run with stages it shows the current stage; for a replica exchange its states, swaps and
+    round trips, and the log of the first state.  It ends when the run has done its steps, or with
+    Ctrl-C, which does not stop the run.
     """
     place = Folder(folder.absolute())
     screen = Console(highlight=False)
