@@ -22,7 +22,13 @@ from typer.testing import CliRunner
 import quiltmd
 from quiltmd import QuiltError
 from quiltmd.commands.cli import app
-from quiltmd.commands.run_page import _energy_drift, _program, _trend, make_report
+from quiltmd.commands.run_page import (
+    _energy_drift,
+    _program,
+    _trend,
+    _with_error,
+    make_report,
+)
 from quiltmd.commands.watch import draw, is_done
 from quiltmd.inputs.frames import read_frames
 from quiltmd.pages.charts import Chart
@@ -31,7 +37,7 @@ from quiltmd.running.config import build_config
 from quiltmd.running.folder import Folder
 from quiltmd.running.records import read_log, read_sessions
 from quiltmd.running.rmsd import rmsd
-from quiltmd.running.statistics import drift, mean
+from quiltmd.running.statistics import Estimated, drift, mean
 
 
 class Checker(HTMLParser):
@@ -370,7 +376,7 @@ def test_a_report_tells_means_errors_and_the_program(done: Path) -> None:
     checker.feed(make_report(Folder(done)))
     log = read_log(done / "log.csv")
     found = mean(log["temperature"])
-    assert f"{found.value:.6g} \u00b1 {found.error:.2g}" in checker.text
+    assert _with_error(found) in checker.text
     assert "2269 atoms, " in checker.text
     session = read_sessions(done / "sessions.json")[-1]
     assert session["atoms"] == 2269
@@ -394,6 +400,24 @@ def test_drivers_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     )
     assert page == f"0.1.0, commit {'a' * 12}, CUDA 13.0.48, driver 550.54"
     assert _program({"version": "0.1.0"}) == "0.1.0"  # of earlier versions
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (-30625.31, 112.4, "-30630 \u00b1 110"),
+        (221.4471, 5.04, "221.4 \u00b1 5.0"),
+        (0.123456, 0.0234, "0.123 \u00b1 0.023"),
+        (3.0, 0.0, "3"),
+        (3.25, float("nan"), "3.25"),
+        (1.5e-9, 2e-10, "1.5e-09 \u00b1 2e-10"),
+        (1.51e9, 2.3e8, "1.51e+09 \u00b1 2.3e+08"),
+    ],
+)
+def test_numbers_have_the_digits_that_their_errors_allow(
+    value: float, error: float, shown: str
+) -> None:
+    assert _with_error(Estimated(value, error)) == shown
 
 
 @pytest.mark.parametrize(("slope", "trend"), [(0.0, "steady"), (9.0, "rises"), (-9.0, "falls")])

@@ -78,11 +78,22 @@ def _exchange(folder: Folder, config: ExchangeConfig) -> dict[str, Any]:
     facts["steps"] = f"{step} of {config.run.steps} of each replica"
     facts["time"] = span(step * config.integrator.timestep)
     try:
-        facts |= read_history(folder.path).summary()
+        facts |= _rounded(read_history(folder.path).summary())
     except QuiltError as error:
         facts["iterations"] = str(error)
     facts["inputs"] = {name: str(file) for name, file in config.input_files().items()}
     return {**facts, **_next(folder, step < config.run.steps, "exchange")}
+
+
+def _rounded(summary: dict[str, Any]) -> dict[str, Any]:
+    """The summary of an exchange with the digits that people read."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, list):
+            return [one(item) for item in value]
+        return round(value, 4) if isinstance(value, float) else value
+
+    return {name: one(value) for name, value in summary.items()}
 
 
 def _next(folder: Folder, unfinished: bool, command: str) -> dict[str, str]:

@@ -34,6 +34,7 @@ _ERRORS = (
 )
 _SURE = 2.0  # standard errors beyond which a drift is one
 _STEEP = 1.0  # kJ/mol/ns per atom; good time steps stay well below (docs/user/files.md)
+_MOST_PLACES = 6  # before and after the point, in which numbers stay readable
 _ENOUGH = 20  # rows of the log, for a verdict on the energy
 
 
@@ -150,7 +151,7 @@ def _averages(config: Config, log: Columns, atoms: int | None) -> str:
                 _with_error(average),
                 f"{deviation:.3g}",
                 f"{values[half:].mean():.6g}" if later is None else _with_error(later),
-                _with_error(slope, digits=3),
+                _with_error(slope),
                 _trend(slope),
             )
         )
@@ -160,10 +161,15 @@ def _averages(config: Config, log: Columns, atoms: int | None) -> str:
     return table(headings, rows, 2) + note(_ERRORS) + _energy_drift(log, atoms)
 
 
-def _with_error(found: Estimated, digits: int = 6) -> str:
-    """A number, and its standard error where that is known."""
-    error = "" if math.isnan(found.error) else f" \u00b1 {found.error:.2g}"
-    return f"{found.value:.{digits}g}{error}"
+def _with_error(found: Estimated) -> str:
+    """A number and its standard error, with two digits of this; without one where it is unknown."""
+    if math.isnan(found.error) or found.error == 0:
+        return f"{found.value:.6g}"
+    last = math.floor(math.log10(found.error)) - 1  # place of the second digit of the error
+    if not -_MOST_PLACES <= last <= _MOST_PLACES:
+        return f"{found.value:.3g} \u00b1 {found.error:.2g}"
+    value, error = (round(number, -last) for number in (found.value, found.error))
+    return f"{value:.{max(0, -last)}f} \u00b1 {error:.{max(0, -last)}f}"
 
 
 def _trend(slope: Estimated) -> str:
@@ -191,7 +197,7 @@ def _energy_drift(log: Columns, atoms: int | None) -> str:
     elif _SURE * per_atom.error > _STEEP:
         verdict = "not known: the run is too short to tell"
     return note(
-        f"Drift of the conserved quantity in the second half: {_with_error(per_atom, digits=3)} "
+        f"Drift of the conserved quantity in the second half: {_with_error(per_atom)} "
         f"kJ/mol/ns per atom, {verdict}."
     )
 

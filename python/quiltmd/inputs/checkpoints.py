@@ -32,7 +32,7 @@ def find_state(path: str | os.PathLike[str]) -> Path:
         return folder / _NAME
     stages = sorted(file.parent for file in folder.glob(f"*/{_NAME}"))
     hint = f"; give the folder of a stage, such as {stages[-1]}" if stages else ""
-    raise InputError(f"a folder without a {_NAME}{hint}", file=path)
+    raise InputError(f"is a directory without the {_NAME} of a run{hint}", file=path)
 
 
 def is_checkpoint(path: str | os.PathLike[str]) -> bool:
