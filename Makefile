@@ -7,6 +7,7 @@
 #   make demo       a protein in water, from input files to a plot, into demo/
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
 #   make test-oldest  some of them with the oldest versions that pyproject.toml allows (Python 3.10, 3.11)
+#   make conformance  readers beside the programs that own the formats, as far as these are installed
 #   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
 #   make sanitize   unit tests, conformance and a run on ranks under ASan and UBSan;  make tsan  TSan
@@ -44,7 +45,7 @@ BUILT := .venv/.built
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-oldest test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels docs bench clean
+.PHONY: venv build demo test test-oldest conformance test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels docs bench clean
 venv: .venv/.made
 build: $(BUILT)
 
@@ -87,6 +88,10 @@ test: $(BUILT)
 OLDEST = terminal command_line config formats structures trajectory checkpoint selection
 test-oldest: .venv-oldest/.made
 	.venv-oldest/bin/python -m pytest -m 'not gpu and not slow' $(OLDEST:%=tests/python/test_%.py) $(PYTEST)
+
+CONFORMANCE = gromacs_programs gromacs_systems openmm_force_fields openmm_readers amber_programs charmm36_xml
+conformance: $(BUILT)
+	$(RUN) -m pytest $(CONFORMANCE:%=tests/python/test_%.py) $(PYTEST)
 
 test-gpu: $(BUILT)
 	$(RUN) -m pytest tests/gpu -m 'gpu and not slow' --results benchmarks/results/test-gpu.json $(PYTEST)

@@ -101,12 +101,17 @@ def by_openmm(files: Files) -> Any:
     else:
         reader, given = app.GromacsTopFile(name, includeDir="/usr/share/gromacs/top"), []
     system = reader.createSystem(*given, nonbondedMethod=app.NoCutoff, rigidWater=False)
-    bonds = next(f for f in system.getForces() if type(f).__name__ == "HarmonicBondForce")
+    for force in system.getForces():
+        if type(force).__name__ == "HarmonicBondForce":
+            _leave_out_sites(system, force)
+    return system
+
+
+def _leave_out_sites(system: Any, bonds: Any) -> None:
     for bond in range(bonds.getNumBonds()):
         i, j, length, _ = bonds.getBondParameters(bond)
         if system.isVirtualSite(i) or system.isVirtualSite(j):
             bonds.setBondParameters(bond, i, j, length, 0)
-    return system
 
 
 def compared(files: Files) -> Any:
