@@ -7,7 +7,9 @@ import os
 import signal
 import socket
 import threading
+import warnings
 from collections import Counter
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +20,11 @@ from test_runner import same_results
 from test_workers import comes_true, is_alive, short, water
 
 from quiltmd import QuiltError, SimulationError, Workers, digest
+from quiltmd.engine.places import parse_place
 from quiltmd.running import runner
 from quiltmd.workers.access import ask_for_admission
 from quiltmd.workers.peers import Meeting
-from quiltmd.workers.team import Team
+from quiltmd.workers.team import Team, introduce
 
 TWO = "ranks:worker:cpu,worker:cpu"
 
@@ -237,3 +240,31 @@ def is_worker(command_line: Path) -> bool:
 def test_what_cannot_be_is_refused(device: str, more: dict[str, Any], said: str) -> None:
     with pytest.raises(QuiltError, match=said):
         water(device, **more)
+
+
+class Introduced:
+    """A worker that listens, and meets whoever it is told."""
+
+    def begin(self, name: str, *_: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result({"port": 1, "name": "", "machine": ""} if name == "listen" else None)
+        return future
+
+
+@pytest.mark.parametrize(
+    ("devices", "trusted", "said"),
+    [
+        ("ssh:a/cpu,ssh:me@b/cpu,ssh:a/cpu", False, "ranks on a and b send each other"),
+        ("remote:a:1/cpu,remote:b:1/cpu", False, "ranks on a and b send each other"),
+        ("ssh:a/cpu,ssh:b/cpu", True, ""),
+        ("ssh:a/cuda:0,ssh:a/cuda:1", False, ""),
+        ("worker:cpu,worker:cpu", False, ""),
+    ],
+)
+def test_what_others_may_read_is_warned_about(devices: str, trusted: bool, said: str) -> None:
+    places = [parse_place(name) for name in devices.split(",")]
+    connections: list[Any] = [Introduced() for _ in places]
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        introduce(connections, places, Workers(trust_network=trusted), "auto")
+    assert [said in str(one.message) for one in found] == [True] * bool(said)

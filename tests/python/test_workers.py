@@ -228,7 +228,7 @@ def test_a_minimisation_is_watched(toy: Toy) -> None:
 
 
 def test_another_version_is_refused_by_name(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = {"protocol": 1, "version of quiltmd": "0.0.0", "byte order": "middle"}
+    ours = {**client.about(), "version of quiltmd": "0.0.0", "byte order": "middle"}
     monkeypatch.setattr(client, "about", lambda: ours)
     with pytest.raises(QuiltError, match=r"another version of quiltmd \(.*\) than .* \(0.0.0\)"):
         check_hello(toy.connection, toy.connection.call("hello"))
