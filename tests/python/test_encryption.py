@@ -132,6 +132,8 @@ def test_bytes_that_were_changed_are_not_taken(certificate: Certificate, at: int
     data[at] ^= 1
     with pytest.raises(LostError, match="was changed on its way"):
         decrypted(server, bytes(data))
+    with pytest.raises(LostError, match="the connection has ended"):
+        server.encrypt(b"an answer")
 
 
 def test_who_has_no_token_is_not_heard(certificate: Certificate) -> None:

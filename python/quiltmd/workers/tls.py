@@ -143,15 +143,21 @@ class Encryption:
         return self._to_network.read() + b"".join(map(self.encrypt, early))
 
     def encrypt(self, data: bytes | memoryview) -> bytes:
-        """What is to be sent for these bytes; nothing before the connection is open."""
+        """What is to be sent for these bytes; nothing before the connection is open.
+
+        LostError where the connection has come to an end, as `decrypt_into` has found.
+        """
         if not self.is_open:
             self._early.append(bytes(data))
             return b""
         if not data:
             return b""
-        with self._lock:
-            self._tls.write(data)
-            return self._to_network.read()
+        try:
+            with self._lock:
+                self._tls.write(data)
+                return self._to_network.read()
+        except ssl.SSLError:
+            raise LostError("the connection has ended") from None
 
     def take_in(self, data: bytes | memoryview) -> None:
         """Bytes that have come from the network."""
