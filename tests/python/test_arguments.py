@@ -107,6 +107,31 @@ def test_run_says_which_files_do_not_go_together(
         raise call("run", "--resume", "done", "md.toml", "top", "--timestep", 1e-3).exception
 
 
+def test_exchange_takes_topology_and_coordinates(
+    monkeypatch: pytest.MonkeyPatch, alanine: Files, tmp_path: Path
+) -> None:
+    top, crd = alanine
+    found = []
+
+    def start(config: Any, *_: Any) -> runner.Outcome:
+        found.append(config)
+        return runner.Outcome(0, False, 0.0)
+
+    monkeypatch.setattr("quiltmd.exchange.runner.start", start)
+    toml = tmp_path / "a.toml"
+    toml.write_text(
+        '[system]\ntopology = "x"\ncoordinates = "y"\n[run]\nsteps = 4\n[output]\ndir = "o"\n'
+        "[exchange]\nevery = 2\ntemperatures = ['300 K', 310]\n"
+    )
+    for files in ((toml, top, crd), (toml, "-p", top, "-c", crd), (toml, "-p", top, crd)):
+        result = call("exchange", *files)
+        assert result.exception is None, result.exception
+        assert (found[-1].system.topology, found[-1].system.coordinates) == (top, crd)
+        assert found[-1].exchange.temperatures == (300.0, 310.0)
+    with pytest.raises(QuiltError, match="go with a configuration: leave them out"):
+        raise call("exchange", "--analyse", tmp_path, "-p", top).exception
+
+
 def test_help_names_the_arguments() -> None:
     shown = " ".join(call("run", "-h").stdout.split())
     assert "[CONFIG] [TOPOLOGY] [COORDINATES]" in shown

@@ -189,7 +189,7 @@ def test_misspelt_keys_and_flags(alanine: Files, tmp_path: Path) -> None:
         refuses("bench", "--tile", tile, saying="2x2x1")
     files = ("--topology", alanine[0], "--coordinates", alanine[1])
     refuses("predict", *files, "--tile", "2x2x2²", saying="2x2x1")
-    refuses("bench", "--system", "dhrf", saying="there are dhfr")
+    refuses("bench", "--system", "dhrf", saying="there are demo, dhfr")
 
 
 def run_flags(files: Files, out: Path) -> list[Any]:

@@ -55,7 +55,7 @@ def test_a_checkpoint_is_read_as_coordinates(first: tuple[Files, Path], tmp_path
     with pytest.raises(quiltmd.QuiltError, match=r"checksum|damaged"):
         quiltmd.load(files[0], copy)
     with pytest.raises(
-        quiltmd.InputError, match=r"is a directory without the checkpoint\.qmd of a run$"
+        quiltmd.InputError, match=r"without the checkpoint\.qmd of a run$"
     ):
         quiltmd.load(files[0], tmp_path)
     (tmp_path / "2-heat").mkdir()

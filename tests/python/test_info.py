@@ -99,6 +99,16 @@ def test_mistakes_of_a_configuration_are_those_of_a_run(alanine: Files, tmp_path
         info(path)
 
 
+def test_mistakes_of_a_stage_have_its_name(alanine: Files, tmp_path: Path) -> None:
+    path = tmp_path / "eq.toml"
+    held = '[[stage.trajectory]]\nfile = "a.dcd"\nevery = 1\nselect = "resname LIG"\n'
+    path.write_text(CONFIGURATION.format(*alanine, tmp_path / "eq") + STAGES + held)
+    with pytest.raises(
+        quiltmd.QuiltError, match=r"^stage 3-press: trajectory a\.dcd: the sel"
+    ):
+        info(path)
+
+
 def test_a_control_file_is_shown_as_toml_that_can_be_run(tmp_path: Path, alanine: Files) -> None:
     mdp = tmp_path / "md.mdp"
     lines = ["integrator = sd", "dt = 0.002", "nsteps = 7", "tc-grps = system", "tau-t = 1"]

@@ -13,7 +13,7 @@ from ..errors import QuiltError
 from ..exchange.config import ExchangeConfig
 from ..exchange.states import describe_state
 from ..inputs.control import read_control
-from ..running.before import check_selections, warn_of_no_effect
+from ..running.before import check_reporters, check_selections, warn_of_no_effect
 from ..running.config import Config, build_config, build_config_of, merge, read_config
 from ..running.estimate import Estimate, estimate
 from ..running.folder import Folder
@@ -104,7 +104,7 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
     warn_of_no_effect(parts[0].config, system)
     check_velocities(first, state)
     for part in parts:
-        check_selections(part.config, system)
+        _check(part, system)
     facts: dict[str, Any] = {"would run": [part.line() for part in parts]}
     if isinstance(first, ExchangeConfig):
         states = first.exchange.states()
@@ -116,6 +116,15 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
     facts["system"] = system_facts(system)
     facts["on this machine"] = _time(parts, system, state)
     return facts
+
+
+def _check(part: _Part, system: System) -> None:
+    """QuiltError where a part does not suit the system; of a stage it has its name."""
+    try:
+        check_selections(part.config, system)
+        check_reporters(part.config)
+    except QuiltError as error:
+        raise QuiltError(f"stage {part.name}: {error}" if part.name else str(error)) from None
 
 
 def _parts(settings: dict[str, Any], source: str) -> list[_Part]:

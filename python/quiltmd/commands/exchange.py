@@ -17,17 +17,26 @@ from ..exchange.analysis import History, read_history
 from ..exchange.config import ExchangeConfig
 from ..exchange.demux import demultiplex
 from ..outputs.files import writing
-from ..running.config import build_config_of, read_config
+from ..running.config import build_config_of, merge, read_config
 from ..running.progress import say
 from ..workers import mpi
+from .arguments import INPUTS, split_configuration, with_inputs
 from .options import AsJson
 from .run import exit_as_stopped
 from .tables import out, show_table
 
 
 def exchange(
-    config: Annotated[
-        Path | None, typer.Argument(metavar="[CONFIG]", help="Configuration, TOML.")
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[CONFIG] [TOPOLOGY] [COORDINATES]",
+            help="Configuration, TOML; topology and coordinates in place of those that it names.",
+        ),
+    ] = None,
+    topology: Annotated[Path | None, typer.Option("--topology", "-p", help="Topology.")] = None,
+    coordinates: Annotated[
+        Path | None, typer.Option("--coordinates", "-c", help="Coordinates.")
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Continue the exchange in this folder.")
@@ -63,8 +72,13 @@ def exchange(
     frames of the states' trajectories into one trajectory for each replica.
     """
     mpi.join()
+    options = dict(zip(INPUTS, (topology, coordinates), strict=True))
+    named = {place: file for place, file in options.items() if file is not None}
+    config, others = split_configuration(files, named)
     if sum(one is not None for one in (config, resume, analyse, demux)) != 1:
         raise QuiltError("give one of: a configuration, --resume DIR, --analyse DIR, --demux DIR")
+    if config is None and (others or named):
+        raise QuiltError("topology and coordinates go with a configuration: leave them out")
     if demux is not None:
         for path in demultiplex(demux):
             print(path)
@@ -80,7 +94,7 @@ def exchange(
         if steps is not None or devices is not None:
             raise QuiltError("--steps and --devices go with --resume: write them into the file")
         assert config is not None
-        settings = read_config(config)
+        settings = merge(read_config(config), with_inputs(others, named))
         made = build_config_of(ExchangeConfig, settings, str(config))
         outcome = runner.start(made, overwrite)
     exit_as_stopped(outcome)
