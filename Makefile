@@ -139,6 +139,7 @@ lint: $(BUILT)
 	find src -name '*.cpp' | xargs -P2 -n1 .venv/bin/clang-tidy --quiet -p build/core
 
 format: $(BUILT)
+	$(RUN) tools/decisions_index.py
 	$(RUN) -m ruff check --fix-only
 	$(RUN) -m ruff format
 	.venv/bin/clang-format -i $(CPP)
