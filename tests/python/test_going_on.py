@@ -54,9 +54,7 @@ def test_a_checkpoint_is_read_as_coordinates(first: tuple[Files, Path], tmp_path
     copy.write_bytes(copy.read_bytes()[:-1])
     with pytest.raises(quiltmd.QuiltError, match=r"checksum|damaged"):
         quiltmd.load(files[0], copy)
-    with pytest.raises(
-        quiltmd.InputError, match=r"without the checkpoint\.qmd of a run$"
-    ):
+    with pytest.raises(quiltmd.InputError, match=r"without the checkpoint\.qmd of a run$"):
         quiltmd.load(files[0], tmp_path)
     (tmp_path / "2-heat").mkdir()
     shutil.copy(out / "checkpoint.qmd", tmp_path / "2-heat")

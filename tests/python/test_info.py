@@ -103,9 +103,7 @@ def test_mistakes_of_a_stage_have_its_name(alanine: Files, tmp_path: Path) -> No
     path = tmp_path / "eq.toml"
     held = '[[stage.trajectory]]\nfile = "a.dcd"\nevery = 1\nselect = "resname LIG"\n'
     path.write_text(CONFIGURATION.format(*alanine, tmp_path / "eq") + STAGES + held)
-    with pytest.raises(
-        quiltmd.QuiltError, match=r"^stage 3-press: trajectory a\.dcd: the sel"
-    ):
+    with pytest.raises(quiltmd.QuiltError, match=r"^stage 3-press: trajectory a\.dcd: the sel"):
         info(path)
 
 

@@ -15,6 +15,8 @@ import pytest
 from fake_engine import FakeEngine
 
 import quiltmd
+from quiltmd.inputs import read_coordinates
+from quiltmd.inputs.formats import Expected
 
 Files = tuple[Path, Path]
 
@@ -75,6 +77,36 @@ def test_objects_of_mdanalysis(files: Files, trajectory: Any) -> None:
         quiltmd.load(files[0], universe, frame=2)
     with pytest.raises(quiltmd.InputError, match=r"^22 atoms, but the topology has 2269$"):
         quiltmd.load(files[0], universe.select_atoms("not resname WAT"))
+
+
+def test_a_state_of_openmm(files: Files) -> None:
+    from openmm import app
+
+    prmtop = app.AmberPrmtopFile(str(files[0]))
+    system = prmtop.createSystem(nonbondedMethod=app.PME)
+    _, wanted = quiltmd.load(*files)
+    context = openmm.Context(
+        system, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference")
+    )
+    assert wanted.box is not None
+    context.setPeriodicBoxVectors(*wanted.box)
+    context.setPositions(wanted.positions)
+    context.setVelocities(np.full((2269, 3), 0.25))
+    for velocities in (False, True):
+        state = context.getState(getPositions=True, getVelocities=velocities)
+        found = quiltmd.load(files[0], state)[1]
+        np.testing.assert_allclose(found.positions, wanted.positions, atol=1e-12)
+        np.testing.assert_allclose(found.box, wanted.box, atol=1e-12)
+        assert (found.velocities == (0.25 if velocities else 0)).all()
+    bare = context.getState(getEnergy=True)
+    for take in (quiltmd.State.from_openmm, lambda _, state: quiltmd.load(files[0], state)):
+        with pytest.raises(quiltmd.InputError, match=r"^an openmm\.State without positions: get"):
+            take(quiltmd.load(*files)[0], bare)
+
+
+def test_a_box_that_is_not_asked_for_is_left_out(trajectory: Any) -> None:
+    assert read_coordinates(trajectory, Expected(2269)).box is not None
+    assert read_coordinates(trajectory, Expected(2269, box=False)).box is None
 
 
 def test_other_objects_are_named(files: Files, trajectory: Any) -> None:

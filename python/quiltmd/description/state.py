@@ -148,12 +148,9 @@ class State(Checked):
         """
         if hasattr(positions, "getPositions"):
             periodic = system.nonbonded is None or system.nonbonded.method != "no-cutoff"
-            state, names = positions, positions.getDataTypes()
-            positions = state.getPositions(asNumpy=True)
-            if velocities is None and names & state.Velocities:
-                velocities = state.getVelocities(asNumpy=True)
-            if box is None and periodic:
-                box = state.getPeriodicBoxVectors(asNumpy=True)
+            place, speed, cell = arrays_of_openmm(positions)
+            positions, velocities = place, speed if velocities is None else velocities
+            box = cell if box is None and periodic else box
         return cls.start(system, positions, box, velocities)
 
     def tile(self, nx: int, ny: int, nz: int) -> State:
@@ -167,6 +164,23 @@ class State(Checked):
         positions = (self.positions[None] + cells[:, None]).reshape(-1, 3)
         velocities = np.tile(self.velocities, (nx * ny * nz, 1))
         return State(positions, velocities, reduce_box(self.box * np.array(counts)[:, None]))
+
+
+def arrays_of_openmm(state: Any) -> tuple[F64, F64 | None, F64]:
+    """Positions, nm, velocities, nm/ps, or None, and box, nm, of an `openmm.State`.
+
+    InputError where it has no positions.
+    """
+    names = state.getDataTypes()
+    if not names & state.Positions:
+        raise InputError("an openmm.State without positions: get it with getPositions=True")
+    has_velocities = names & state.Velocities
+    speed = state.getVelocities(asNumpy=True) if has_velocities else None
+    return (
+        np.array(in_unit("positions", state.getPositions(asNumpy=True), "nm")),
+        None if speed is None else np.array(in_unit("velocities", speed, "nm/ps")),
+        np.array(in_unit("box", state.getPeriodicBoxVectors(asNumpy=True), "nm")),
+    )
 
 
 def _vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:

@@ -111,8 +111,8 @@ def load(
     ----------
     topology, coordinates:
         Files of the formats in docs/user/inputs.md, told apart by content.  Coordinates may also be
-        the folder of a run, for its last checkpoint; or an `mdtraj.Trajectory`, or a `Universe` or
-        `AtomGroup` of MDAnalysis.
+        the folder of a run, for its last checkpoint; or an `mdtraj.Trajectory`, a `Universe` or
+        `AtomGroup` of MDAnalysis, or an `openmm.State`.
     parameters:
         Further files of the force field, in order, for topologies that do not have it: CHARMM's
         parameter and stream files, OpenMM's ForceField XML.
@@ -301,7 +301,9 @@ def read_coordinates(
 ) -> Coordinates:
     """Coordinates, by the reader of their format; warns where names differ from the system's."""
     if not is_path(coordinates):
-        return _matching(coordinates_of(coordinates, expected.frame), "", expected, system)
+        found = coordinates_of(coordinates, expected.frame)
+        found = found if expected.box else replace(found, box=None)
+        return _matching(found, "", expected, system)
     file = os.fspath(checkpoints.find_state(coordinates))
     reader = _coordinate_format(file)
     if expected.frame not in (0, -1):

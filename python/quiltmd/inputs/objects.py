@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..description.box import Array, box_from_lengths_angles
+from ..description.box import Array, box_from_lengths_angles, reduce_box
+from ..description.state import arrays_of_openmm
 from ..errors import InputError
 from .formats import Coordinates
 from .units import ANGSTROM
@@ -40,7 +41,7 @@ def coordinates_of(thing: Any, frame: int) -> Coordinates:
     ----------
     thing:
         An `mdtraj.Trajectory`; a `Universe` or `AtomGroup` of MDAnalysis, whose frame is the one at
-        which it is.
+        which it is; an `openmm.State`.
     frame:
         Of a trajectory of mdtraj, from 0, negative from the end.
 
@@ -51,13 +52,15 @@ def coordinates_of(thing: Any, frame: int) -> Coordinates:
     """
     if hasattr(thing, "xyz") and hasattr(thing, "unitcell_lengths"):
         return _of_mdtraj(thing, frame)
+    if hasattr(thing, "getPositions") and hasattr(thing, "getPeriodicBoxVectors"):
+        return _of_openmm(thing)
     if frame != 0:
         raise InputError(f"{_name(thing)} has one frame: bring it to frame {frame} itself")
     if hasattr(thing, "atoms") and hasattr(thing, "universe"):
         return _of_mdanalysis(thing)
     raise InputError(
-        f"coordinates must be a file, the folder of a run, an mdtraj.Trajectory, or a Universe or "
-        f"AtomGroup of MDAnalysis, not {_name(thing)}"
+        f"coordinates must be a file, the folder of a run, an mdtraj.Trajectory, a Universe or "
+        f"AtomGroup of MDAnalysis, or an openmm.State, not {_name(thing)}"
     )
 
 
@@ -83,6 +86,11 @@ def _of_mdanalysis(group: Any) -> Coordinates:
     names = np.array(atoms.names, dtype=np.str_) if hasattr(atoms, "names") else None
     positions = np.asarray(atoms.positions, dtype=np.float64) * ANGSTROM
     return Coordinates(positions, velocities, _cell(now.dimensions), names)
+
+
+def _of_openmm(state: Any) -> Coordinates:
+    positions, velocities, box = arrays_of_openmm(state)
+    return Coordinates(positions, velocities, reduce_box(box))
 
 
 def _cell(dimensions: Any) -> Array | None:

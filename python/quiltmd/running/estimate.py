@@ -14,9 +14,9 @@ from ..errors import QuiltWarning
 from ..workers.factory import make_engine
 from .config import Config
 from .runner import make_simulation
+from .simulation import Simulation
 
 _SECONDS = 1.0  # of timed steps
-_WARM_UP = 20  # steps
 _FEW = 20  # iterations of a minimisation
 _DAY = 86400.0
 
@@ -62,12 +62,16 @@ def estimate(
             iteration = (time.perf_counter() - begin) / max(1, found["iterations"])
         if config.run.begins_anew() or not state.velocities.any():
             simulation.draw_velocities(max(1.0, config.integrator.temperature), seed=0)
-        simulation.run(_WARM_UP)
-        steps, taken = _WARM_UP, 0.0
-        while taken < _SECONDS:
-            begin = time.perf_counter()
-            simulation.run(steps)
-            simulation.energies()  # not before this are the steps known to be done on a GPU
-            taken = time.perf_counter() - begin
-            step, steps = taken / steps, steps * max(2, min(100, round(_SECONDS / taken)))
-    return Estimate(step, iteration, simulation.device)
+        return Estimate(_step_of(simulation), iteration, simulation.device)
+
+
+def _step_of(simulation: Simulation) -> float:
+    """Seconds of a step: of as many as take some time, the shorter attempts before as warm-up."""
+    steps, taken = 1, 0.0
+    while taken < _SECONDS or steps == 1:
+        steps *= 2
+        begin = time.perf_counter()
+        simulation.run(steps)
+        simulation.energies()  # not before this are the steps known to be done on a GPU
+        taken = time.perf_counter() - begin
+    return taken / steps
