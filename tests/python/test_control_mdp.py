@@ -73,6 +73,14 @@ def test_annealing_of_mdp(tmp_path: Path) -> None:
     assert noted(off, "without annealing")
 
 
+def test_bonds_that_grompp_would_make_morse_bonds(tmp_path: Path) -> None:
+    """It replaces harmonic bonds where morse is yes: other energies."""
+    found = read(tmp_path, "md.mdp", MDP + "morse = yes\n")
+    assert len(found.refused) == 1
+    assert "morse yes: bonds stay as the topology has them" in found.refused[0]
+    assert read(tmp_path, "md.mdp", MDP + "morse = no\n").refused == []
+
+
 def test_temperature_groups_of_mdp(tmp_path: Path) -> None:
     """With sd each has its bath; groups of GROMACS' own and those named after residues."""
     groups = (

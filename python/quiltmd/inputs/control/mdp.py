@@ -283,8 +283,9 @@ def _system(control: Control, entries: Entries) -> None:
     entries.tell(
         "waters are rigid where the topology has [ settles ]; other constraints use SHAKE",
         *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
-        *("Shake-SOR", "morse", "continuation"),
+        *("Shake-SOR", "continuation"),
     )
+    entries.refuse("bonds stay as the topology has them: give them function type 3", "morse")
     _defines(control, entries)
     entries.refuse("-I in include", "include")
     scaling = entries.text("refcoord-scaling", "no")
