@@ -274,7 +274,10 @@ nb::dict describe_form(const TermForm& form) {
 nb::list term_forms() {
   nb::list out;
   TermForms::for_each([&out]<class Form>(int) {
-    if (Form::kForm.atom_array) out.append(describe_form(Form::kForm));
+    if (!Form::kForm.atom_array) return;
+    out.append(describe_form(Form::kForm));
+    out[out.size() - 1]["part"] = kTermParts[static_cast<int>(Form::kPart)];
+    out[out.size() - 1]["holds_atoms"] = kHoldsAtoms<Form>;
   });
   return out;
 }

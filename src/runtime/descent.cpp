@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
+#include "computes/stiff_terms.h"
 #include "integrators/group_sites.h"
 #include "integrators/stage_physics.h"
 #include "math/fixed.h"
@@ -23,8 +23,7 @@ constexpr double kStiffnessOfTerm = 10;
 std::vector<double> softness(const System& system) {
   std::vector<double> stiffness(system.masses.size(), 1.0);
   for (const Terms& terms : system.terms) {
-    const std::string_view form = terms.form->name;
-    if (form != "bond" && form != "angle") continue;
+    if (!keeps_stiff(*terms.form)) continue;
     for (const int32_t atom : terms.atoms) stiffness[static_cast<size_t>(atom)] += kStiffnessOfTerm;
   }
   for (double& of_atom : stiffness) of_atom = 1 / of_atom;

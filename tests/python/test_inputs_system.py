@@ -211,16 +211,19 @@ def test_replacing_shares_arrays() -> None:
 
 
 def test_forms_of_terms_are_those_of_the_core() -> None:
-    theirs = {form.pop("atom_array"): form for form in load_core().term_forms()}
+    theirs = {form.pop("name"): form for form in load_core().term_forms()}
     for form in theirs.values():
-        del form["energies"], form["name"]
+        del form["energies"]
     ours = {
-        form.plural: {
+        form.name: {
             "noun": form.noun,
+            "part": form.part,
             "atoms": form.atoms,
+            "atom_array": form.plural,
             "parameter_array": form.parameter_array,
             "shared_array": form.shared or None,
             "parameters": [(one.name, one.unit) for one in form.parameters],
+            "holds_atoms": form.holds_atoms,
         }
         for form in TERM_FORMS
     }

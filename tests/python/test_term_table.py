@@ -156,6 +156,8 @@ def test_what_is_wrong_with_terms_is_named() -> None:
         Terms("bond", [[0, 1]], [[0.1, 1.0, 1.0]])
     with pytest.raises(InputError, match="bonds share no data"):
         Terms("bond", [[0, 1]], [[0.1, 1.0]], np.zeros((1, 4, 4)))
+    with pytest.raises(InputError, match="no form of terms 'spring'"):
+        replace(system, terms={"spring": ([[0, 1]], [[1.0]])})
     with pytest.raises(KeyError, match="no form of terms 'spring', only bond, angle"):
         system.terms["spring"]
     with pytest.raises(InputError, match=r"Urey-Bradley term of atom 1 .* has the k -1, which is"):

@@ -54,7 +54,10 @@ class Terms(Checked):
     shared: F64 = _NONE
 
     def __post_init__(self) -> None:
-        form = self.form
+        try:
+            form = self.form
+        except KeyError as error:
+            raise InputError(error.args[0]) from None
         for field, label, dtype, shape in (
             ("atoms", form.plural, _INTEGER, (None, form.atoms)),
             ("parameters", form.parameter_array, _REAL, (None, form.columns)),
@@ -155,12 +158,12 @@ class TermTable(Checked, Mapping[str, Terms]):
         return f"<TermTable: {', '.join(counts) or 'no terms'}>"
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> TermTable:
-        """From `Terms`, or tuples of atoms, parameters and shared data, by form."""
+    def of(cls, given: Mapping[Any, Any]) -> TermTable:
+        """From `Terms`, or tuples of atoms, parameters and shared data, by form or its name."""
         return cls(
             tuple(
-                terms if isinstance(terms, Terms) else Terms(str(name), *terms)
-                for name, terms in given.items()
+                terms if isinstance(terms, Terms) else Terms(getattr(form, "name", form), *terms)
+                for form, terms in given.items()
             )
         )
 

@@ -124,9 +124,10 @@ double radius_of_site_groups(const System& system) {
 
 double span_of_restraints(const System& system) {
   std::vector<const Terms*> restraints;
-  for (const TermForm* form :
-       {&DistanceRestraintForm::kForm, &AngleRestraintForm::kForm, &TorsionRestraintForm::kForm})
-    if (const Terms* terms = system.terms_of(*form)) restraints.push_back(terms);
+  TermForms::for_each([&]<class Form>(int) {
+    if constexpr (kRestrains<Form> && kApart<Form>)
+      if (const Terms* terms = system.terms_of(Form::kForm)) restraints.push_back(terms);
+  });
   if (restraints.empty()) return 0;
   double farthest = 0;
   const BondGraph graph(system);

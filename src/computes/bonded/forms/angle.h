@@ -39,6 +39,7 @@ struct Angle {
 // E = k/2 (theta - theta0)^2.
 struct AngleForm {
   static constexpr int kAtoms = 3;
+  static constexpr TermPart kPart = TermPart::kAngle;
   static constexpr TermParameter kParameters[] = {{"theta0", "rad"}, {"k", "kJ/mol/rad^2"}};
   static constexpr const char* kEnergies[] = {"angle"};
   static constexpr TermForm kForm{"angle", "an angle",  "angles", "angle_parameters",

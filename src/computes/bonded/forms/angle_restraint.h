@@ -10,6 +10,7 @@ namespace quiltmd {
 // E = k/2 max(0, |theta - theta0| - width)^2.
 struct AngleRestraintForm : FlatBottomForm {
   static constexpr int kAtoms = 3;
+  static constexpr TermPart kPart = TermPart::kRestraint;
   static constexpr TermForm kForm{"angle_restraint",
                                   "an angle restraint",
                                   "angle_restraints",

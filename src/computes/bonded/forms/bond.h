@@ -10,6 +10,7 @@ namespace quiltmd {
 // E = k/2 (r - length)^2.
 struct BondForm {
   static constexpr int kAtoms = 2;
+  static constexpr TermPart kPart = TermPart::kBond;
   static constexpr TermParameter kParameters[] = {{"length", "nm"}, {"k", "kJ/mol/nm^2"}};
   static constexpr const char* kEnergies[] = {"bond"};
   static constexpr TermForm kForm{"bond", "a bond",    "bonds",  "bond_parameters",

@@ -38,6 +38,7 @@ struct Hermite {
 // n x n energies at phi = 2 pi i/n, psi = 2 pi j/n, j running faster.
 struct CmapForm {
   static constexpr int kAtoms = 5;
+  static constexpr TermPart kPart = TermPart::kDihedral;
   static constexpr TermParameter kParameters[] = {{"map", ""}};
   static constexpr const char* kEnergies[] = {"cmap"};
   static constexpr TermForm kForm{"cmap",    "a torsion map (CMAP)",

@@ -11,6 +11,7 @@ namespace quiltmd {
 // the place. The force does not. The place is stored as that of a position restraint.
 struct ConstantForceForm {
   static constexpr int kAtoms = 1;
+  static constexpr TermPart kPart = TermPart::kField;
   static constexpr bool kAnchored = true;
   static constexpr TermParameter kParameters[] = {{"a", ""},
                                                   {"b", ""},

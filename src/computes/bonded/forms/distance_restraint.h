@@ -13,7 +13,7 @@ namespace quiltmd {
 // upper and no end to the quadratic part.
 struct DistanceRestraintForm {
   static constexpr int kAtoms = 2;
-  static constexpr bool kRestrains = true;
+  static constexpr TermPart kPart = TermPart::kRestraint;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {
       {"lower", "nm"}, {"upper", "nm"}, {"linear", "nm"}, {"k", "kJ/mol/nm^2"}};

@@ -12,6 +12,7 @@ namespace quiltmd {
 // J. Chem. Phys. 103, 8577 (1995), equation 5.2).
 struct ExcludedDispersionForm {
   static constexpr int kAtoms = 2;
+  static constexpr TermPart kPart = TermPart::kPair;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {{"C6", "kJ/mol nm^6"}, {"alpha", "1/nm"}};
   static constexpr const char* kEnergies[] = {"lj"};  // with that of the pairs within the cutoff

@@ -12,6 +12,7 @@ namespace quiltmd {
 // equation 2.5). Such pairs repel each other by nothing, so they may meet: r = 0 is no exception.
 struct ExcludedPairForm {
   static constexpr int kAtoms = 2;
+  static constexpr TermPart kPart = TermPart::kPair;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {{"charge product", "e^2"}, {"alpha", "1/nm"}};
   static constexpr const char* kEnergies[] = {

@@ -16,6 +16,7 @@ namespace quiltmd {
 // share the bandwidth, as the one row of their data.
 struct ExcludedPairProlateForm {
   static constexpr int kAtoms = 2;
+  static constexpr TermPart kPart = TermPart::kPair;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {{"charge product", "e^2"}, {"cutoff", "nm"}};
   static constexpr const char* kEnergies[] = {"coulomb"};

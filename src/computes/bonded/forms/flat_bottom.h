@@ -14,7 +14,6 @@ QMD_HD Real beyond_width(Real deviation, Real width) {
 }
 
 struct FlatBottomForm {
-  static constexpr bool kRestrains = true;
   static constexpr bool kApart = true;
   static constexpr TermParameter kParameters[] = {
       {"theta0", "rad"}, {"width", "rad"}, {"k", "kJ/mol/rad^2"}};

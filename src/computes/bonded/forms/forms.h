@@ -4,6 +4,7 @@
 //
 // A form is a struct in a header of its own, written once for every device:
 //   kAtoms, kParameters, kEnergies, kForm   what it is called and what a user gives (term_form.h)
+//   kPart                                   what its terms are in a molecule
 //   kPrepared, prepare(given, p)            from a user's parameters to those of kernels; throws
 //                                           Error, with words that follow the name of the term
 //   evaluate(b, p)                          energies and forces; see TermValue
@@ -15,8 +16,9 @@
 //                                           prepared parameters say (Anchor)
 // and where atoms of a term may be anywhere, and not just a few bonds from each other:
 //   kApart = true
-// and where the strength of restraints (conditions.h) counts:
-//   kRestrains = true
+// and where it is a spring between two atoms:
+//   longest(given, energy)                  how far apart an energy (kJ/mol) lets them be, nm
+// The strength of restraints (conditions.h) counts where kPart says that terms are restraints.
 //
 // A form sees b[k] = r[k+1] - r[k], the vectors from each atom of the term to the next, so that it
 // needs neither positions nor the periodic cell, and loses no digits in single precision. No form
@@ -72,7 +74,7 @@ inline constexpr bool kHoldsAtoms = Form::kAtoms == 2 && requires(const double* 
 
 // Whether its terms are restraints, whose strength is one of the conditions.
 template <class Form>
-inline constexpr bool kRestrains = requires { Form::kRestrains; };
+inline constexpr bool kRestrains = Form::kPart == TermPart::kRestraint;
 
 // How a form prepares parameters and evaluates a term: by itself, or with data that its terms share.
 template <class Form>
@@ -95,15 +97,42 @@ concept EvaluatesShared = kShares<Form> && requires(const Vec3d* b, const double
   { Form::template evaluate<double>(b, p, p) } -> std::same_as<ValueOf<Form>>;
 };
 
-// What all of the list has: where a form lacks some of it, the error at the list says what.
+// What all of the list has.
 template <class Form>
-concept BondedForm =
-    Form::kAtoms >= 1 && Form::kAtoms <= kMaxTermAtoms && Form::kForm.atoms == Form::kAtoms &&
-    Form::kForm.parameters.size() >= 1 && Form::kForm.energies.size() == kEnergiesOf<Form> &&
-    Form::kPrepared >= 1 && (PreparesAlone<Form> || PreparesShared<Form>) &&
-    (EvaluatesAlone<Form> || EvaluatesShared<Form>);
-template <BondedForm... Forms>
-using FormList = List<Forms...>;
+concept StatesAtoms =
+    Form::kAtoms >= 1 && Form::kAtoms <= kMaxTermAtoms && Form::kForm.atoms == Form::kAtoms;
+template <class Form>
+concept StatesPart = std::same_as<decltype(Form::kPart), const TermPart>;
+template <class Form>
+concept StatesParameters = Form::kForm.parameters.size() >= 1 && Form::kPrepared >= 1;
+template <class Form>
+concept StatesEnergies = Form::kForm.energies.size() == kEnergiesOf<Form>;
+template <class Form>
+concept Prepares = PreparesAlone<Form> || PreparesShared<Form>;
+template <class Form>
+concept Evaluates = EvaluatesAlone<Form> || EvaluatesShared<Form>;
+template <class Form>
+concept BondedForm = StatesAtoms<Form> && StatesPart<Form> && StatesParameters<Form> &&
+                     StatesEnergies<Form> && Prepares<Form> && Evaluates<Form>;
+
+// Where a form lacks some of it, the compiler names the form ("In instantiation of") and what is missing,
+// which it would not do for a concept with several parts.
+template <class Form>
+struct Complete {
+  static_assert(StatesAtoms<Form>, "the form needs kAtoms, and a kForm with this number of atoms");
+  static_assert(StatesPart<Form>, "the form needs kPart");
+  static_assert(StatesParameters<Form>, "the form needs kParameters, in kForm, and kPrepared");
+  static_assert(StatesEnergies<Form>, "the form needs kEnergies, in kForm");
+  static_assert(Prepares<Form>,
+                "the form needs prepare(given, p), or prepare(given, p, rows) and "
+                "prepare_shared(values, rows)");
+  static_assert(Evaluates<Form>,
+                "the form needs evaluate<Real>(b, p), or (b, p, shared), that "
+                "returns a TermValue of its points and energies");
+  using Itself = Form;
+};
+template <class... Forms>
+using FormList = List<typename Complete<Forms>::Itself...>;
 
 // In order of cost, and of registers where it counts: kernels that take all terms in one go start with
 // the last, and do without the last ones where a system has none.

@@ -18,6 +18,7 @@ QMD_HD Real torsion_beyond(const Dihedral<Real>& phi, Real phi0) {
 // Chem. B 102, 3586 (1998). The force changes sign at the far side, where no improper should be.
 struct ImproperForm {
   static constexpr int kAtoms = 4;
+  static constexpr TermPart kPart = TermPart::kDihedral;
   static constexpr TermParameter kParameters[] = {{"phi0", "rad"}, {"k", "kJ/mol/rad^2"}};
   static constexpr const char* kEnergies[] = {"improper"};
   static constexpr TermForm kForm{

@@ -10,10 +10,11 @@ namespace quiltmd {
 // the dipole of charges -q and q in the field E, and the same for all periodic images.
 struct OppositeForcesForm {
   static constexpr int kAtoms = 2;
+  static constexpr TermPart kPart = TermPart::kField;
   static constexpr TermParameter kParameters[] = {
       {"force x", "kJ/mol/nm"}, {"force y", "kJ/mol/nm"}, {"force z", "kJ/mol/nm"}};
   static constexpr const char* kEnergies[] = {"external"};
-  static constexpr TermForm kForm{"opposite_forces",
+  static constexpr TermForm kForm{"opposite_force",
                                   "a pair of opposite forces",
                                   "opposite_forces",
                                   "opposite_force_parameters",

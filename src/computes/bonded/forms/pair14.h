@@ -11,6 +11,7 @@ namespace quiltmd {
 // E = 4 epsilon ((sigma/r)^12 - (sigma/r)^6) + charge product / (4 pi eps0 r).
 struct Pair14Form {
   static constexpr int kAtoms = 2;
+  static constexpr TermPart kPart = TermPart::kPair;
   static constexpr TermParameter kParameters[] = {
       {"charge product", "e^2"}, {"sigma", "nm"}, {"epsilon", "kJ/mol"}};
   static constexpr const char* kEnergies[] = {"lj14", "coulomb14"};

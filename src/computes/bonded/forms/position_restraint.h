@@ -19,7 +19,7 @@ namespace quiltmd {
 // with (0, 0, 0) nothing follows.
 struct PositionRestraintForm {
   static constexpr int kAtoms = 1;
-  static constexpr bool kRestrains = true;
+  static constexpr TermPart kPart = TermPart::kRestraint;
   static constexpr bool kAnchored = true;
   static constexpr TermParameter kParameters[] = {{"a", ""},
                                                   {"b", ""},

@@ -12,6 +12,18 @@
 
 namespace quiltmd {
 
+// What the terms of a form are in a molecule. Python's list of forms says the same.
+enum class TermPart {
+  kBond,       // a chemical bond: it links atoms to a molecule
+  kAngle,      // what else keeps the shape of an angle, Urey-Bradley terms included
+  kDihedral,   // torsions, impropers and torsion maps
+  kPair,       // the nonbonded interaction of two atoms
+  kRestraint,  // no part of the molecule: what a user adds to hold atoms
+  kField       // a force from outside
+};
+inline constexpr const char* kTermParts[] = {"bond", "angle",     "dihedral",
+                                             "pair", "restraint", "field"};
+
 // Energies, and the forces on all atoms but the last: its own is minus their sum, which kernels take
 // in fixed point, where it is exact.
 template <class Real, int Atoms, int Energies = 1>

@@ -13,6 +13,7 @@ namespace quiltmd {
 // planar arrangements are as accurate as all others.
 struct TorsionForm {
   static constexpr int kAtoms = 4;
+  static constexpr TermPart kPart = TermPart::kDihedral;
   static constexpr TermParameter kParameters[] = {
       {"periodicity", ""}, {"phase", "rad"}, {"k", "kJ/mol"}};
   static constexpr const char* kEnergies[] = {"torsion"};

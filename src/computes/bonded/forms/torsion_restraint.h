@@ -11,6 +11,7 @@ namespace quiltmd {
 // Manual, "Dihedral restraints").
 struct TorsionRestraintForm : FlatBottomForm {
   static constexpr int kAtoms = 4;
+  static constexpr TermPart kPart = TermPart::kRestraint;
   static constexpr TermForm kForm{"torsion_restraint",
                                   "a torsion restraint",
                                   "torsion_restraints",

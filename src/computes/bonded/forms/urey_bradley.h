@@ -8,6 +8,7 @@ namespace quiltmd {
 
 // E = k/2 (r - length)^2, r the distance of the outer atoms.
 struct UreyBradleyForm : BondForm {
+  static constexpr TermPart kPart = TermPart::kAngle;
   static constexpr const char* kEnergies[] = {"urey_bradley"};
   static constexpr TermForm kForm{
       "urey_bradley", "a Urey-Bradley term", "urey_bradleys", "urey_bradley_parameters",
