@@ -126,6 +126,13 @@ inline const std::vector<TermRow>& term_rows() {
        [](const Points& r, const Values& p) {
          return 0.5 * p[1] * std::pow(norm(r[1] - r[0]) - p[0], 2);
        }},
+      {MorseForm::kForm,
+       {0, 1},
+       [](int i) { return Values{0.14, 100.0 + 50 * i % 400, 18.5}; },
+       [](const Points& r, const Values& p) {
+         const double x = p[2] * (norm(r[1] - r[0]) - p[0]);
+         return p[1] * (1 + std::exp(-2 * x) - 2 * std::exp(-x));
+       }},
       {PositionRestraintForm::kForm,
        {0},
        [](int i) {

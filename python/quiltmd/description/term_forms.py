@@ -317,6 +317,16 @@ TERM_FORMS = (
         2,
         _given(*_FORCE),
     ),
+    TermForm(
+        "morse",
+        "a Morse bond",
+        "morse_bonds",
+        "bond",
+        2,
+        _given("length+: nm", "D*+: kJ/mol", "beta+: 1/nm"),
+        "D*(1-exp(-beta*(r-length)))^2",
+        minimum=Minimum(lambda p: p[:, 0], lambda p: 2 * p[:, 1] * p[:, 2] ** 2),
+    ),
 )
 _BY_NAME = {form.name: form for form in TERM_FORMS}
 

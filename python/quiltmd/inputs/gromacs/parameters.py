@@ -21,6 +21,7 @@ from .sections import TYPE_SECTIONS, TopologyFile, reals
 # The forms of bonds by function type, whose parameters are in the order of GROMACS; None: no term.
 BONDS = {
     1: form_named("bond"),
+    3: form_named("morse"),
     5: None,
     6: form_named("urey_bradley"),  # a harmonic potential that excludes nothing, never constrained
     10: form_named("distance_restraint"),
@@ -35,7 +36,7 @@ COUNTS = {
 }
 # Function types of GROMACS of which terms are refused, so that their parameters are of no use.
 _REFUSED = {
-    "bondtypes": (2, 3, 4, 7, 8, 9),
+    "bondtypes": (2, 4, 7, 8, 9),
     "angletypes": (2, 3, 4, 6, 8, 9, 10),
     "dihedraltypes": (8, 10, 11),
 }

@@ -38,6 +38,7 @@
 #include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/excluded_pair_prolate.h"
 #include "computes/bonded/forms/improper.h"
+#include "computes/bonded/forms/morse.h"
 #include "computes/bonded/forms/opposite_forces.h"
 #include "computes/bonded/forms/pair14.h"
 #include "computes/bonded/forms/position_restraint.h"
@@ -140,7 +141,7 @@ using TermForms =
     FormList<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm,
              RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
              AngleRestraintForm, TorsionRestraintForm, ConstantForceForm, OppositeForcesForm,
-             ExcludedDispersionForm, ExcludedPairProlateForm>;
+             ExcludedDispersionForm, ExcludedPairProlateForm, MorseForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 // For how many of the first forms kernels are compiled apart: what nearly every system has, and what
 // force fields have.
