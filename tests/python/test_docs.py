@@ -40,6 +40,7 @@ COMMAND = typer.main.get_command(app)
 SHORTER = (
     ("10_000", "20"),
     ("run(1000", "run(2"),
+    ("steps = 1000", "steps = 20"),
     ("every=500", "every=10"),
     ("minimize()", "minimize(max_iterations=2)"),
     ("cuda:0", "cpu"),
