@@ -22,8 +22,9 @@ from quiltmd.exchange import runner as exchange_runner
 from quiltmd.exchange.analysis import read_history
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.running import runner, stages
-from quiltmd.running.config import as_toml, build_config, build_config_of, read_config
+from quiltmd.running.config import build_config, build_config_of, read_config
 from quiltmd.running.folder import Folder
+from quiltmd.running.setting_fields import as_toml
 
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
 Files = tuple[Path, Path]

@@ -16,8 +16,8 @@ from ..engine.execution import devices as find_devices
 from ..engine.nccl import why_none
 from ..errors import QuiltError
 from ..inputs.openmm_files import find_force_field
-from ..running.config import as_toml
 from ..running.folder import Folder
+from ..running.setting_fields import as_toml
 from ..version import package_version
 from .arguments import INPUTS, IndexFile, is_configuration, with_inputs
 from .dry_run import facts_of_configuration

@@ -8,7 +8,6 @@ silently ignored spoils a simulation without a trace.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -26,7 +25,6 @@ from pydantic import (
     model_validator,
 )
 
-from ..description.checks import any_case
 from ..description.constant_pressure import with_interval
 from ..description.dynamics import resolve_dynamics
 from ..description.heat_baths import BathGroup
@@ -59,6 +57,7 @@ from .run_section import RunSection
 from .section import Section
 from .setting_fields import (
     as_json,
+    as_spelt,
     defaults,
     kept_settings,
     setting_fields,
@@ -420,7 +419,7 @@ def read_resolved(path: Path) -> dict[str, Any]:
 
     Earlier versions stated defaults there that the run has no use for; these are left out.
     """
-    settings = as_spelt(read_config(path))
+    settings = as_spelt(read_config(path), Config)
     known = defaults(Config)
     sections = {name: value for name, value in settings.items() if isinstance(value, dict)}
     for unused in unused_settings(settings):
@@ -479,31 +478,3 @@ def build_config_of(kind: type[AnyConfig], settings: dict[str, Any], source: str
         faults = "; ".join(describe(fault, known) for fault in error.errors())
         raise QuiltError(f"{source}: {faults}" if source else faults) from None
     return config
-
-
-def as_spelt(settings: dict[str, Any], config: type[Config] = Config) -> dict[str, Any]:
-    """Settings with choices as they are spelt here: "npt" of "NPT"."""
-
-    def section(name: str, value: Any) -> Any:
-        if isinstance(value, list):
-            return [section(name, one) for one in value]
-        if not isinstance(value, dict) or name not in config.model_fields:
-            return value
-        known = setting_fields(name, config)
-        return {
-            key: any_case(known[key].annotation, one) if key in known else one
-            for key, one in value.items()
-        }
-
-    return {name: section(name, value) for name, value in settings.items()}
-
-
-def as_toml(settings: dict[str, Any]) -> Iterator[str]:
-    """Settings as lines of a TOML file, lists on one line as people write them."""
-    for name, section in settings.items():
-        for one in section if isinstance(section, list) else [section]:
-            yield f"[[{name}]]" if isinstance(section, list) else f"[{name}]"
-            for key, value in one.items():
-                # JSON has these values as TOML has them.
-                yield f"{key} = {json.dumps(as_json(value), ensure_ascii=False)}"
-            yield ""

@@ -15,6 +15,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from ..description.checks import any_case
 from ..description.settings import OnResume
 
 Place = tuple[str, str]  # section and key of a setting
@@ -97,3 +98,31 @@ def _as_words(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return dict(settings_of(value))
+
+
+def as_spelt(settings: dict[str, Any], config: type[BaseModel]) -> dict[str, Any]:
+    """Settings with choices as they are spelt here: "npt" of "NPT"."""
+
+    def section(name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [section(name, one) for one in value]
+        if not isinstance(value, dict) or name not in config.model_fields:
+            return value
+        known = setting_fields(name, config)
+        return {
+            key: any_case(known[key].annotation, one) if key in known else one
+            for key, one in value.items()
+        }
+
+    return {name: section(name, value) for name, value in settings.items()}
+
+
+def as_toml(settings: dict[str, Any]) -> Iterator[str]:
+    """Settings as lines of a TOML file, lists on one line as people write them."""
+    for name, section in settings.items():
+        for one in section if isinstance(section, list) else [section]:
+            yield f"[[{name}]]" if isinstance(section, list) else f"[{name}]"
+            for key, value in one.items():
+                # JSON has these values as TOML has them.
+                yield f"{key} = {json.dumps(as_json(value), ensure_ascii=False)}"
+            yield ""

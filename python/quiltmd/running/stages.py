@@ -34,13 +34,13 @@ from ..outputs.files import remove, replace_file
 from ..workers.factory import make_engine
 from . import runner
 from .before import check_reporters, check_selections
-from .config import Config, as_spelt, build_config, merge, read_config
+from .config import Config, build_config, merge, read_config
 from .folder import Folder
 from .identity import changed_settings
 from .output_sections import stage_folder
 from .progress import say, warn
 from .runner import Outcome
-from .setting_fields import may_change
+from .setting_fields import as_spelt, may_change
 from .unused import unused_settings
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
@@ -303,8 +303,8 @@ def _merged(common: dict[str, Any], table: dict[str, Any], where: str) -> dict[s
         for key in (section, *(value if section == "output" else ())):
             if key in _ELSEWHERE:
                 raise QuiltError(f"{where}: leave out {key}: {_ELSEWHERE[key]}")
-    merged = as_spelt(merge(common, {}))
-    for section, value in as_spelt(own).items():
+    merged = as_spelt(merge(common, {}), Config)
+    for section, value in as_spelt(own, Config).items():
         before = merged.get(section)
         if isinstance(before, dict) and isinstance(value, dict):
             merged[section] = before | value
