@@ -144,6 +144,9 @@ lint: $(READY)
 	.venv/bin/clang-format --dry-run -Werror $(CPP)
 	$(RUN) tools/layer_check.py
 	$(RUN) tools/name_check.py
+	$(RUN) -m yamllint --strict .github packaging CITATION.cff
+	.venv/bin/hadolint Dockerfile
+	$(RUN) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	find src -name '*.cpp' | xargs -P2 -n1 .venv/bin/clang-tidy --quiet -p build/core
 
 format: $(READY)

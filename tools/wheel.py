@@ -66,9 +66,10 @@ def found_pythons() -> dict[Version, Path]:
 def compiled(python: Path, version: Version, cuda: str, architectures: str) -> Path:
     """The package as the compiler makes it, for this machine."""
     own = environment(python, TOOLS / f"build-{version[0]}.{version[1]}")
-    install(own, "scikit-build-core>=0.11", "nanobind>=2.4")
+    backend = ("scikit-build-core>=0.11", "nanobind>=2.4")
+    install(own, *backend)
     needs = output(own, ROOT / "tools" / "build_backend.py", "requirements", cuda).split()
-    install(own, *needs)
+    install(own, *backend, *needs)
     folder = TOOLS / "compiled"
     shutil.rmtree(folder, ignore_errors=True)
     settings = {
