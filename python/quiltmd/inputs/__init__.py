@@ -72,6 +72,7 @@ TOPOLOGIES: tuple[TopologyFormat, ...] = (
 COORDINATES: tuple[CoordinateFormat, ...] = (
     checkpoints.CHECKPOINT,
     amber_coordinates.NETCDF,
+    amber_coordinates.RESTART,
     openmm_files.STATE,
     pdb.PDB,
     pdb.MMCIF,

@@ -24,6 +24,7 @@ from ..units import ANGSTROM
 
 _NOT_WRITTEN = 1e30  # what NetCDF has where nothing was written is 9.97e36
 AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)
+_CLASSIC = (b"CDF\x01", b"CDF\x02", b"CDF\x05")  # beginnings of NetCDF before version 4
 _FASTEST = 30.0  # beyond any component of a velocity in that unit; angles of boxes are larger
 
 F64 = npt.NDArray[np.float64]
@@ -50,7 +51,7 @@ def read_coordinates(path: str | os.PathLike[str], expected: Expected) -> Coordi
     if head.startswith(b"\x89HDF"):
         message = "a NetCDF-4 file; Amber's convention is NetCDF-3 (try nccopy -k nc6, or cpptraj)"
         raise InputError(message, file=file)
-    if head.startswith(b"CDF"):
+    if head.startswith(_CLASSIC):
         return _read_netcdf(file, expected)
     return _read_text(file, expected)
 
@@ -61,7 +62,7 @@ def count_frames(path: str | os.PathLike[str]) -> int:
     Raises InputError where a NetCDF file cannot be read.
     """
     file = os.fspath(path)
-    if not read_bytes(path, limit=8).startswith(b"CDF"):
+    if not read_bytes(path, limit=8).startswith(_CLASSIC):
         return 1
     try:
         with scipy.io.netcdf_file(file, "r", mmap=True, maskandscale=False) as content:
@@ -73,11 +74,18 @@ def count_frames(path: str | os.PathLike[str]) -> int:
 
 def _is_netcdf(head: bytes) -> bool:
     """Whether a file that begins so is NetCDF; version 4 is HDF5, of which H5MD is another kind."""
-    return head.startswith(b"CDF") or (head.startswith(b"\x89HDF") and b"h5md" not in head)
+    return head.startswith(_CLASSIC) or (head.startswith(b"\x89HDF") and b"h5md" not in head)
 
+
+# A title, the number of atoms, and a line of numbers in twelve columns each.
+_RESTART = re.compile(rb"[^\n]*\n *\d+(?=\s)[^\n]*\n([ \d-]{4}\.\d{7}){3,6}\s*(\n|$)")
 
 NETCDF = CoordinateFormat("Amber NetCDF", _is_netcdf, read_coordinates, count_frames)
-# The format has no signature: a file that matches no other format is read as this one.
+# Whatever the title is, which may look like the beginning of another format.
+RESTART = CoordinateFormat(
+    "Amber inpcrd or rst7", lambda head: bool(_RESTART.match(head)), read_coordinates
+)
+# A file that matches no other format is read as this one.
 TEXT = CoordinateFormat("Amber inpcrd or rst7", lambda _: True, read_coordinates)
 
 
