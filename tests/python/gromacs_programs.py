@@ -42,7 +42,7 @@ define = {define}
 
 # Terms of GROMACS that ours are the sum of.
 TERMS = {
-    "bond": ("Bond",),
+    "bond": ("Bond", "Morse"),
     "angle, urey_bradley": ("Angle", "U-B", "Harmonic Pot."),
     "torsion": ("Proper Dih.", "Per. Imp. Dih."),
     "ryckaert_bellemans": ("Ryckaert-Bell.", "Fourier Dih."),
