@@ -11,7 +11,8 @@
 #   make conformance  readers beside the programs that own the formats, as far as these are installed
 #   make test-gpu   the tests that need a GPU, with results in benchmarks/results/test-gpu.json
 #   make test-gpu-slow  those that run thousands of steps on a million atoms, or nanoseconds
-#   make sanitize   unit tests, conformance and a run on ranks under ASan and UBSan;  make tsan  TSan
+#   make sanitize   unit tests, conformance and a run on ranks under ASan and UBSan, at -O1 and at -O0
+#   make tsan       likewise under TSan, at -O1
 #   make fuzz       hostile commands to the server of a device: clang's libFuzzer, FUZZ=600 seconds
 #   make fuzz-settings  random combinations of settings, checked for FUZZ=3600 seconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
@@ -109,10 +110,10 @@ test-gpu-slow: $(READY)
 	$(RUN) -m pytest tests/gpu -m 'gpu and slow' --results benchmarks/results/test-gpu-slow.json $(PYTEST)
 
 sanitize: $(READY)
-	$(RUN) tools/sanitize.py address,undefined
+	$(RUN) tools/sanitize.py address,undefined -O1 -O0
 
 tsan: $(READY)
-	$(RUN) tools/sanitize.py thread
+	$(RUN) tools/sanitize.py thread -O1
 
 fuzz: $(READY)
 	$(RUN) tools/fuzz.py $(FUZZ)

@@ -19,8 +19,9 @@ if(QUILTMD_CUDA_RELEASE AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13
 endif()
 # For tests (make sanitize, make tsan): a finding ends the program.
 set(QUILTMD_SANITIZE "" CACHE STRING "sanitizers of host code, as -fsanitize takes them")
+set(QUILTMD_SANITIZE_LEVEL "-O1" CACHE STRING "how far sanitized code is optimised")
 if(QUILTMD_SANITIZE)
-  list(APPEND cpp_options -O1 -g -fno-omit-frame-pointer -fsanitize=${QUILTMD_SANITIZE}
+  list(APPEND cpp_options ${QUILTMD_SANITIZE_LEVEL} -g -fno-omit-frame-pointer -fsanitize=${QUILTMD_SANITIZE}
        -fno-sanitize-recover=all)
   target_link_options(quiltmd_flags INTERFACE -fsanitize=${QUILTMD_SANITIZE})
 endif()

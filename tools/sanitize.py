@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the core with sanitizers and runs the unit tests, the conformance suite and a simulation.
 
-    tools/sanitize.py address,undefined
-    tools/sanitize.py thread
+    tools/sanitize.py address,undefined -O1 -O0
+    tools/sanitize.py thread -O1
 
-The trees (build/sanitize-*) are kept: a second call compiles what has changed. JOBS=2 says how many
-compilers run at a time. The simulation runs on several ranks with threads, in a Python that has the
-sanitizer's library loaded before it; leaks are not looked for, since Python has many.
+For each level of optimisation it builds a tree. At -O0 nothing is inlined, so functions and types
+that have the same name but differ from one source file to another show; at -O1 more is found of
+what optimisation makes of undefined behaviour. The trees (build/sanitize-*) are kept: a second call
+compiles what has changed. JOBS=2 says how many compilers run at a time. The simulation runs on
+several ranks with threads, in a Python that has the sanitizer's library loaded before it; leaks are
+not looked for, since Python has many.
 """
 
 from __future__ import annotations
@@ -56,9 +59,17 @@ for ranks, integrator in ((1, quiltmd.VelocityVerlet()), (4, quiltmd.LangevinMid
 
 def main() -> None:
     """Configures, builds, runs; exits with 1 where a program fails."""
-    kinds = sys.argv[1]
-    tree = ROOT / "build" / f"sanitize-{kinds.replace(',', '-')}"
-    _build(kinds, tree)
+    kinds, *levels = sys.argv[1:]
+    failed = [f"{name} at {level}" for level in levels for name in _findings(kinds, level)]
+    if failed:
+        sys.exit("failed: " + ", ".join(failed))
+    print(f"no findings of {kinds} at {' and '.join(levels)}")
+
+
+def _findings(kinds: str, level: str) -> list[str]:
+    """Builds with this optimisation and runs everything; the programs that failed."""
+    tree = ROOT / "build" / f"sanitize-{kinds.replace(',', '-')}{level}"
+    _build(kinds, level, tree)
     environment = {**os.environ, **OPTIONS}
     fixed = ["setarch", platform.machine(), "-R"] if kinds == "thread" else []  # addresses for TSan
     failed = []
@@ -71,19 +82,19 @@ def main() -> None:
         ["g++", f"-print-file-name={LIBRARIES[kinds.split(',')[0]]}"], text=True
     ).strip()
     simulation = [*fixed, sys.executable, "-c", SIMULATION, tree, ROOT / "tests" / "python"]
-    failed += _run(simulation, {**environment, "LD_PRELOAD": library})
-    if failed:
-        sys.exit("failed: " + ", ".join(failed))
-    print(f"no findings of {kinds}")
+    return failed + _run(simulation, {**environment, "LD_PRELOAD": library})
 
 
-def _build(kinds: str, tree: Path) -> None:
+def _build(kinds: str, level: str, tree: Path) -> None:
     cmake = _cmake()
-    options = [f"-DPython_EXECUTABLE={sys.executable}", "-DQUILTMD_CUDA=OFF"]
-    subprocess.run(
-        [cmake, "-S", ROOT, "-B", tree, "-G", "Ninja", *options, f"-DQUILTMD_SANITIZE={kinds}"],
-        check=True,
-    )
+    options = {
+        "Python_EXECUTABLE": sys.executable,
+        "QUILTMD_CUDA": "OFF",
+        "QUILTMD_SANITIZE": kinds,
+        "QUILTMD_SANITIZE_LEVEL": level,
+    }
+    defined = [f"-D{name}={value}" for name, value in options.items()]
+    subprocess.run([cmake, "-S", ROOT, "-B", tree, "-G", "Ninja", *defined], check=True)
     jobs = os.environ.get("JOBS", "2")
     subprocess.run([cmake, "--build", tree, "-j", jobs, "--target", *TARGETS], check=True)
 
