@@ -11,6 +11,8 @@ namespace quiltmd {
 struct CentreOfMass {
   int remove_every = 0;  // steps between removals of momentum, along the axes at rest; 0: never
   int resting = 0;       // the sum of 1 for x, 2 for y, 4 for z: axes without thermal motion
+  // Whether the interval is one to come close to, at steps where lists are rebuilt anyway.
+  bool follows_lists = false;
 
   int axes_at_rest() const { return (resting & 1) + (resting >> 1 & 1) + (resting >> 2 & 1); }
 };

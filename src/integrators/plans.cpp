@@ -64,7 +64,8 @@ const Named<Make>& find(const Named<Make> (&known)[N], std::string_view kind, co
 
 CentreOfMass centre_of_mass_from(const Parameters& parameters) {
   const CentreOfMass found{parameters.integer("remove_com_every"),
-                           parameters.integer("resting_axes")};
+                           parameters.integer("resting_axes"),
+                           parameters.values.contains("remove_com_with_lists")};
   if (found.remove_every < 0)
     throw Error(
         "the motion of the centre of mass must be removed every 1 or more steps, or 0: never");
@@ -99,6 +100,13 @@ int64_t EpochEnds::first_after(int64_t step) const {
 int EpochEnds::shortest() const {
   if (stage == 0 || momentum == 0) return std::max(stage, momentum);
   return std::min(stage, momentum);
+}
+
+void StepPlan::follow_lists(int life) {
+  if (!centre_of_mass.follows_lists) return;
+  const int apart = rebuild_stage.every > 0 ? rebuild_stage.every : life;
+  const int whole = (centre_of_mass.remove_every + apart / 2) / apart;
+  centre_of_mass.remove_every = std::max(whole, 1) * apart;
 }
 
 int64_t StepPlan::period() const {

@@ -115,6 +115,7 @@ struct EpochEnds {
   int stage = 0;     // the rebuild stage
   int momentum = 0;  // the removal of momentum
 
+  bool fall_on(int64_t step) const { return step > 0 && step == first_after(step - 1); }
   int64_t first_after(int64_t step) const;
   int shortest() const;  // 0: there is none
 };
@@ -142,6 +143,12 @@ struct StepPlan {
   std::vector<Variable> variables;
 
   EpochEnds epoch_ends() const { return {rebuild_stage.every, centre_of_mass.remove_every}; }
+  // Those that lists of any life have.
+  EpochEnds asked_ends() const {
+    return {rebuild_stage.every, centre_of_mass.follows_lists ? 0 : centre_of_mass.remove_every};
+  }
+  // Where the removal of momentum follows the lists: let it fall on ends of epochs that there are anyway.
+  void follow_lists(int life);
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
   size_t most_sums() const;  // that a task asks for
   int64_t period() const;    // steps after which the sequence of stages and forces repeats

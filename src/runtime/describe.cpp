@@ -56,6 +56,7 @@ std::map<std::string, double> Engine::numbers() const {
           {"threads", run_.threads},
           {"proxies", proxies},
           {"list_life", s.lists.life},
+          {"remove_com_every", s.plan.centre_of_mass.remove_every},
           {"list_buffer", s.lists.buffer},
           {"list_entries", entries},
           {"early_rebuilds", static_cast<double>(early_rebuilds())},

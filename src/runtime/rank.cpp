@@ -100,8 +100,13 @@ void Rank::load(const HostState& state, Begin begin) {
   }
   slots_.load(continued ? state.list_positions : state.positions, state.velocities, state.step);
   slots_.variables.upload(values_of(plan_.variables, state.variables));
-  state_.load(state.step, continued ? state.list_step : state.step,
-              goes_on ? before.place() : RunState::Place::kState);
+  const auto place = goes_on ? before.place() : RunState::Place::kState;
+  const auto end = goes_on && before.epoch().begin == state.step ? RunState::EndOfEpoch::kActed
+                                                                 : RunState::EndOfEpoch::kActs;
+  if (continued)
+    state_.load(state.step, state.list_step, place);
+  else
+    state_.load_without_lists(state.step, end, place);
   build_lists(goes_on && before.opens_with_stage() ? Epoch::Opening::kStage
                                                    : Epoch::Opening::kPlain);
   make_room(slots_.faults.download()[0]);

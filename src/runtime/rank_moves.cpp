@@ -16,8 +16,7 @@ void Rank::update_conditions(Atoms atoms) {
   memory_.update_conditions();
   if (atoms == Atoms::kMoveWithBox)
     stage("box", [&] { device_.launch(ScaleGroups{groups_at_end(), slots_.box_before.data()}); });
-  state_.end_epoch();
-  remove_momentum();
+  state_.build_anew();
 }
 
 void Rank::set_positions(const std::vector<Vec3d>& positions) {

@@ -79,6 +79,12 @@ class RunState {
     place_ = place;
     epoch_.begin = list_step;
   }
+  // A state was loaded without lists. Whether what acts at the ends of epochs has acted at this step.
+  enum class EndOfEpoch { kActed, kActs };
+  void load_without_lists(int64_t step, EndOfEpoch end, Place place = Place::kState) {
+    load(step, end == EndOfEpoch::kActed ? step : step - 1, place);
+    build_anew();
+  }
 
   // Lists are built here, or are so as soon as the next block of steps begins.
   void begin_epoch(int life, Opening opening = Opening::kPlain) {
@@ -86,7 +92,13 @@ class RunState {
     lists_ = Lists::kValid;
     forget_forces();
   }
-  void build_anew() { epoch_.begin = step_; }  // whatever their age
+  // Lists are built here, whatever their age. Where the epoch ends here, and what acts there has not acted
+  // yet, they count as a step old, so that it ends at once.
+  void build_anew() {
+    const bool inside = rebuild_ == RebuildPoint::kInsideSteps;
+    const bool ends_here = inside == (place_ == Place::kInsideStep) && ends_.fall_on(step_);
+    epoch_.begin = ends_here && epoch_.begin < step_ ? step_ - 1 : step_;
+  }
 
   // The epoch is over. Momentum is removed where a multiple of so many steps has come since it began.
   void end_epoch() {

@@ -120,7 +120,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   const BuiltAnew what =
       uses_lists(setup.system, nonbonded) ? BuiltAnew::kLists : BuiltAnew::kLayout;
   setup.lists =
-      resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.epoch_ends().shortest()});
+      resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.asked_ends().shortest()});
+  setup.plan.follow_lists(setup.lists.life);
   setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   for (const MeshSettings& mesh : meshes_of(nonbonded))

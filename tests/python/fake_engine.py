@@ -191,6 +191,7 @@ class FakeEngine:
             "grid_changes": 0,
             "grid_changed_at": 0,
             "list_life": _LIST_LIFE,
+            "remove_com_every": self._integrator["remove_com_every"],
             "bytes_per_atom": 100.0,
             "devices": [{"name": "toy"}],
         }

@@ -673,7 +673,7 @@ def test_more_replicas_than_memory_has_room_for_are_refused() -> None:
     class Large(HarmonicEngine):
         def describe(self) -> dict[str, Any]:
             made.append(self)
-            return {"bytes_per_atom": 1e12}
+            return super().describe() | {"bytes_per_atom": 1e12}
 
     with pytest.raises(QuiltError, match=r"^30 replicas need 2.4e\+05 GB .*: take fewer"):
         exchange_of(temperature_states(geometric(300, 400, 30)), solute=None, engine=Large)

@@ -101,6 +101,34 @@ void momentum_is_removed_at_multiples() {
   CHECK(steps == "5 8! 13 16! 21 24! 29 ");
 }
 
+// Loaded without lists at a step where epochs end, or with lists built anew there: what acts there does.
+void nothing_is_skipped_without_lists() {
+  using End = RunState::EndOfEpoch;
+  using Place = RunState::Place;
+  const auto first = [](RebuildPoint rebuild, int64_t step, End end, Place place) {
+    RunState state(rebuild, {0, 8});
+    state.load_without_lists(step, end, place);
+    state.begin_epoch(kLife);
+    if (state.next(step + 1) != RunState::Next::kEndEpoch) return std::string("goes on");
+    state.end_epoch();
+    return std::string(state.momentum() == RunState::Momentum::kToBeRemoved ? "acts" : "ends");
+  };
+  CHECK(first(RebuildPoint::kBetweenSteps, 16, End::kActs, Place::kState) == "acts");
+  CHECK(first(RebuildPoint::kInsideSteps, 16, End::kActs, Place::kInsideStep) == "acts");
+  CHECK(first(RebuildPoint::kBetweenSteps, 16, End::kActed, Place::kState) == "goes on");
+  CHECK(first(RebuildPoint::kBetweenSteps, 17, End::kActs, Place::kState) == "goes on");
+  CHECK(first(RebuildPoint::kBetweenSteps, 0, End::kActs, Place::kState) == "goes on");
+  RunState state(RebuildPoint::kBetweenSteps, {8, 0});
+  state.load(8, 5);
+  state.build_anew();
+  state.begin_epoch(kLife);
+  CHECK(state.next(9) == RunState::Next::kEndEpoch);
+  state.end_epoch();
+  state.build_anew();
+  state.begin_epoch(kLife);
+  CHECK(state.next(9) == RunState::Next::kAdvance);
+}
+
 // Conditions that change end an epoch, too: at the step itself nothing is removed twice.
 void momentum_is_removed_once() {
   RunState state(RebuildPoint::kInsideSteps, {0, 8});
@@ -205,6 +233,7 @@ int main() {
       {"pieces leave no trace", pieces_leave_no_trace},
       {"a loaded state keeps the age of its lists", a_loaded_state_keeps_the_age_of_its_lists},
       {"momentum is removed at multiples", momentum_is_removed_at_multiples},
+      {"nothing is skipped without lists", nothing_is_skipped_without_lists},
       {"momentum is removed once", momentum_is_removed_once},
       {"epochs end where a barostat acts", epochs_end_where_a_barostat_acts},
       {"a rescaled epoch stays one", a_rescaled_epoch_stays_one_when_it_is_redone},

@@ -320,6 +320,29 @@ void degrees_of_freedom_are_those_of_axes_in_motion() {
   check_refused({verlet, std::nullopt, {}}, "every 1 or more steps, or 0: never");
 }
 
+// Where no interval was asked for, momentum is removed at ends of epochs that there are anyway.
+void removal_follows_lists() {
+  const auto interval = [](int life, std::optional<Parameters> with = {}) {
+    Parameters middle = integrator("langevin_middle", 1, 100);
+    middle.values["remove_com_with_lists"] = int64_t{1};
+    StepPlan plan = make_step_plan({middle, std::nullopt, std::move(with)}, kFreedom);
+    CHECK(plan.asked_ends().momentum == 0);
+    plan.follow_lists(life);
+    CHECK(plan.epoch_ends().momentum == plan.centre_of_mass.remove_every);
+    return plan.centre_of_mass.remove_every;
+  };
+  CHECK(interval(15) == 105 && interval(17) == 102 && interval(20) == 100 && interval(4) == 100);
+  CHECK(interval(40) == 120 && interval(200) == 200);
+  const int every =
+      make_step_plan({integrator("langevin_middle"), std::nullopt, barostat()}, kFreedom)
+          .rebuild_stage.every;
+  CHECK(interval(7, barostat()) % every == 0);
+  StepPlan asked =
+      make_step_plan({integrator("langevin_middle", 1, 100), std::nullopt, {}}, kFreedom);
+  asked.follow_lists(15);
+  CHECK(asked.centre_of_mass.remove_every == 100 && asked.asked_ends().momentum == 100);
+}
+
 // Of each part its own conditions, and nothing else.
 void conditions_belong_to_parts() {
   const IntegratorSettings settings{integrator("velocity_verlet"), rescaling(), barostat()};
@@ -372,6 +395,7 @@ int main() {
       {"nonsense is refused by name", nonsense_is_refused_by_name},
       {"degrees of freedom are those of axes in motion",
        degrees_of_freedom_are_those_of_axes_in_motion},
+      {"removal follows lists", removal_follows_lists},
       {"conditions belong to parts", conditions_belong_to_parts},
   });
 }

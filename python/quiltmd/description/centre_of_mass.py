@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .electric_field import forces_of
-from .integrators import Integrator
+from .integrators import Integrator, LangevinMiddle
 from .system import System
 from .thermostats import Thermostat
 
-DEFAULT_EVERY = 100  # steps; often enough that a drift never shows, rarely enough to cost nothing
+# Steps, or some more or fewer, where pair lists are rebuilt anyway: often enough that a drift never
+# shows, rarely enough to cost nothing.
+DEFAULT_EVERY = 100
 _AXES = ("x", "y", "z")
 # Of the largest force of a field on an atom: charges that are rounded in a file add up to less.
 _NET = 0.1
@@ -35,15 +37,24 @@ class CentreOfMass:
         Steps between removals of its motion along the axes at rest; 0: never.
     resting:
         For x, y and z: whether it has no thermal motion, as it is removed or never arises.
+    follows_lists:
+        Whether the core chooses the interval, close to `every`, so that no pair lists have to be
+        rebuilt for it; it tells which as `remove_com_every`.
     """
 
     every: int
     resting: tuple[bool, bool, bool]
+    follows_lists: bool = False
 
     def resolve(self) -> dict[str, int]:
         """Settings for the core, beside those of an integrator."""
         axes = sum(1 << axis for axis, rests in enumerate(self.resting) if rests)
-        return {"remove_com_every": self.every, "resting_axes": axes}
+        settings = {"remove_com_every": self.every, "resting_axes": axes}
+        return settings | ({"remove_com_with_lists": 1} if self.follows_lists else {})
+
+    def chosen(self, every: int) -> CentreOfMass:
+        """The same with the interval that the core has chosen."""
+        return replace(self, every=every, follows_lists=False)
 
     def missing(self, step: int, friction: float, timestep: float) -> float:
         """The degrees of freedom that it lacks at a step, from 0 to 3.
@@ -63,12 +74,15 @@ def centre_of_mass(
     asked = integrator.remove_com_every
     every = (DEFAULT_EVERY if asked is None else asked) if free.any() else 0
     rests = free & (every > 0 or _keeps_momentum(integrator, thermostat))
-    return CentreOfMass(every, (bool(rests[0]), bool(rests[1]), bool(rests[2])))
+    resting = (bool(rests[0]), bool(rests[1]), bool(rests[2]))
+    return CentreOfMass(every, resting, follows_lists=asked is None and every > 0)
 
 
 def centre_of_mass_oddities(integrator: Integrator, system: System) -> Iterator[str]:
     """What is odd about the motion of the centre of mass; a line each."""
     held, driven = _held(system), _driven(system)
+    free = ~(held | driven)
+    rest = f"it acts along {_names(free)} alone" if free.any() else "leave remove_com_every out"
     for axes, what in (
         (held, "position restraints hold atoms"),
         (driven & ~held, "a field or constant forces pull the whole system"),
@@ -77,11 +91,10 @@ def centre_of_mass_oddities(integrator: Integrator, system: System) -> Iterator[
             yield (
                 f"remove_com_every = {integrator.remove_com_every} has no effect along "
                 f"{_names(axes)}, where {what}: the motion of the centre of mass is part of the "
-                "dynamics there, and to remove it would change what is sampled; leave "
-                "remove_com_every out"
+                f"dynamics there, and to remove it would change what is sampled; {rest}"
             )
     runs_away = driven & ~held
-    if runs_away.any() and not integrator.is_thermostat:
+    if runs_away.any() and not _has_friction(integrator):
         yield (
             "the forces of a field, or constant forces, do not add up to zero along "
             f"{_names(runs_away)}: the system as a whole is accelerated, and no friction brakes "
@@ -106,9 +119,15 @@ def _driven(system: System) -> NDArray[np.bool_]:
     return driven
 
 
+def _has_friction(integrator: Integrator) -> bool:
+    if not isinstance(integrator, LangevinMiddle):
+        return False
+    return any(bath.friction for bath in integrator.groups or (integrator,))
+
+
 def _keeps_momentum(integrator: Integrator, thermostat: Thermostat | None) -> bool:
     """Whether a centre of mass at rest stays so: no noise moves it, nor factors that differ."""
-    if integrator.is_thermostat:
+    if _has_friction(integrator):
         return False
     return thermostat is None or (thermostat.keeps_momentum and len(thermostat.groups) < 2)
 

@@ -47,7 +47,8 @@ class VelocityVerlet:
         Relative error of constrained lengths.  At constant energy it shows as a drift, hence the
         tighter default (docs/decisions.md has the figures).
     remove_com_every:
-        Steps between removals of the motion of the centre of mass; 0: never; None: 100.  Where
+        Steps between removals of the motion of the centre of mass, at multiples of this number; 0:
+        never; None: about 100, a multiple of the life of pair lists (`Simulation.describe`).  Where
         position restraints hold atoms, or a field pulls the system as a whole, it is never removed
         along these axes.
     long_range_every:
@@ -89,7 +90,8 @@ class LangevinMiddle(HeatBaths):
     constraint_tolerance:
         Relative error of constrained lengths.
     remove_com_every:
-        Steps between removals of the motion of the centre of mass; 0: never; None: 100.  Where
+        Steps between removals of the motion of the centre of mass, at multiples of this number; 0:
+        never; None: about 100, a multiple of the life of pair lists (`Simulation.describe`).  Where
         position restraints hold atoms, or a field pulls the system as a whole, it is never removed
         along these axes.
     long_range_every:

@@ -167,6 +167,9 @@ class Simulation(Readout):
         self.box = state.box
         self._described = True
         self.set_state(state)
+        if self.centre_of_mass.follows_lists:
+            every = int(self.describe()["remove_com_every"])
+            super().__setattr__("centre_of_mass", self.centre_of_mass.chosen(every))
         self._warn(oddities(system, state, self.nonbonded))
         self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
         self._warn(thermostat_oddities(self.thermostat, system))
