@@ -23,8 +23,9 @@ struct Evaluation {
 };
 
 // Each adds to `out`; the virial is that of single atoms. Positions in internal order, nm, any image.
+// `energy_by_image`: what energies that depend on the image of an atom are multiplied by.
 void reference_bonded(const System& system, const Box& box, const std::vector<Vec3d>& positions,
-                      Evaluation& out);
+                      Evaluation& out, double energy_by_image = 1);
 void reference_pairs(const System& system, const NonbondedSettings& settings, const Box& box,
                      const std::vector<Vec3d>& positions, Evaluation& out);
 // Implicit solvent, where the system has one: no periodic box.

@@ -275,7 +275,7 @@ __global__ void check_patches_kernel(const __grid_constant__ CheckPatches op) {
 __global__ void check_spread_kernel(const __grid_constant__ CheckSpread op) {
   wait_for_previous();
   const int layers = op.cells.x + op.cells.y + op.cells.z;
-  for (int k = threadIdx.x; k < layers; k += blockDim.x) op.layers[k] = 0;
+  for (int k = threadIdx.x; k < layers; k += blockDim.x) op.layers[k] = op.places[k];
   __syncthreads();
   for (int p = threadIdx.x; p < op.count; p += blockDim.x) {
     const PlacedPatch patch = op.patches[p];

@@ -137,7 +137,7 @@ void shift_patches_host(const ShiftPatches& op, ThreadGroup&) {
 void check_patches_host(const CheckPatches& op, ThreadGroup&) { check_patches(op); }
 
 void check_spread(const CheckSpread& op, ThreadGroup&) {
-  std::fill_n(op.layers, op.cells.x + op.cells.y + op.cells.z, 0);
+  std::copy_n(op.places, op.cells.x + op.cells.y + op.cells.z, op.layers);
   for (int p = 0; p < op.count; ++p) {
     const PlacedPatch& patch = op.patches[p];
     if (patch.atoms == 0) continue;

@@ -14,7 +14,9 @@ constexpr double kMaxCells = 1e6;  // along a dimension; the grid as a whole has
 int cells_along(double low, double high, double width) {
   const double layers = std::floor(high / width) - std::floor(low / width) + 1;
   if (!(layers < kMaxCells))
-    throw Error("the atoms are spread too far apart for a system without a periodic box");
+    throw Error(
+        "atoms, or atoms and the places where restraints hold them, are too far apart for a system "
+        "without a periodic box");
   const int count = static_cast<int>(layers), spare = 1 + count / 4;
   return 2 * (count + spare + 1);
 }
@@ -29,6 +31,26 @@ Spread spread_of(const std::vector<Vec3d>& positions) {
       spread.high[d] = std::max(spread.high[d], x[d]);
     }
   return spread;
+}
+
+Spread with_places(Spread spread, const std::vector<HeldCoordinate>& held) {
+  for (const auto& [axis, at] : held) {
+    spread.low[axis] = std::min(spread.low[axis], at);
+    spread.high[axis] = std::max(spread.high[axis], at);
+  }
+  return spread;
+}
+
+std::vector<int32_t> layers_with_places(const std::vector<HeldCoordinate>& held, Int3 cells,
+                                        double width) {
+  const int first[3] = {0, cells.x, cells.x + cells.y};
+  std::vector<int32_t> layers(static_cast<size_t>(cells.x + cells.y + cells.z), 0);
+  for (const auto& [axis, at] : held) {
+    const double layer = std::floor(at / width), n = cells[axis];
+    layers[static_cast<size_t>(first[axis] + static_cast<int>(layer - n * std::floor(layer / n)))] =
+        1;
+  }
+  return layers;
 }
 
 Box box_around(const Spread& spread, double reach) {

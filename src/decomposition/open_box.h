@@ -10,6 +10,7 @@
 // without atoms, which cost next to nothing.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -23,9 +24,21 @@ struct Spread {
 };
 Spread spread_of(const std::vector<Vec3d>& positions);
 
+// A coordinate of a place that an atom is held at: it counts as one of an atom, so that the image of the
+// place that is nearest to the atom is the place itself.
+struct HeldCoordinate {
+  int axis;
+  double at;  // nm
+};
+Spread with_places(Spread spread, const std::vector<HeldCoordinate>& held);
+
 // A periodic box so wide that atoms which are no farther apart than the spread and `reach` meet no image
 // of each other: for plain loops, which need no patches.
 Box box_around(const Spread& spread, double reach = 0);
+
+// Which layers of patches, along x, then y, then z, have such places: 1, else 0.
+std::vector<int32_t> layers_with_places(const std::vector<HeldCoordinate>& held, Int3 cells,
+                                        double width);
 
 // The cubic patches of a cell for atoms that are spread so: `before`, where these still do, else as many
 // as leave room to spare.

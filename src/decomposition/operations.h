@@ -160,18 +160,20 @@ struct CheckPatches {
   }
 };
 
-// Whether atoms without a periodic box are still in few enough layers of patches (open_box.h); if not,
+// Whether atoms without a periodic box, and the places where restraints hold them, are still in few enough
+// layers of patches (open_box.h); if not,
 // that is a fault, found as by CheckPatches. On a rank that holds all patches.
 struct CheckSpread {
   static constexpr const char* kName = "check_spread";
   const PlacedPatch* patches;
   int count;
   Int3 cells;
-  int32_t* layers;  // (sum of cells): which of them have atoms
+  const int32_t* places;  // (sum of cells): layers_with_places()
+  int32_t* layers;        // likewise: which of them have atoms or places
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, extent(patches, count));
+    QMD_USES(kRead, places, extent(patches, count));
     QMD_USES(kWrite, layers);
     uses.note_part(Access::kAdd, "faults->box", faults, offsetof(Faults, box), sizeof(int32_t));
   }

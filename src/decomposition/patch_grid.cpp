@@ -81,7 +81,8 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away
                  half_shell(away),
                  {},
                  rule,
-                 Holds::kNeighbours};
+                 Holds::kNeighbours,
+                 {}};
   for (const Int3& o : grid.offsets) grid.shifts.push_back(patch_shift(box, grid.cells, o));
   return grid;
 }

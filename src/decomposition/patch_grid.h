@@ -32,6 +32,8 @@ struct PatchRule {
       const double half = widths[d] / 2, apart = span < half ? span : half;
       const double least = reach > apart ? reach : apart;
       found[d] = cells_along(widths[d] * away[d] / least, before[d]);
+      // Terms wider than half the box may be in patches all around it.
+      if (span > half && found[d] > away[d] + 1) found[d] = away[d] + 1;
     }
     return found;
   }
@@ -60,6 +62,7 @@ struct PatchGrid {
   std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
   PatchRule rule;
   Holds holds = Holds::kNeighbours;
+  std::vector<int32_t> layers_with_places;  // of an open cell: see open_box.h
 
   bool is_open() const { return holds == Holds::kAll; }  // a cell of open_box.h
   int size() const { return cells.x * cells.y * cells.z; }

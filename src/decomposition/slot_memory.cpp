@@ -96,7 +96,8 @@ CheckPatches SlotMemory::check_patches() {
 
 CheckSpread SlotMemory::check_spread() {
   const auto placed_patches = static_cast<int>(plan_.owned.size() + plan_.proxies.size());
-  return {patches.data(), placed_patches, grid_.cells, layers_.data(), faults.data()};
+  return {patches.data(), placed_patches, grid_.cells, layers_with_places_.data(),
+          layers_.data(), faults.data()};
 }
 
 void SlotMemory::allocate_patches() {
@@ -105,7 +106,10 @@ void SlotMemory::allocate_patches() {
   for (Buffer<int64_t>& tally : tally_) device.fill(tally.data(), 0, tally.bytes(), Stream::kMain);
   make_.renew(patches, count);
   const Int3 cells = patch_grid.cells;
-  if (patch_grid.is_open()) make_.renew(layers_, static_cast<size_t>(cells.x + cells.y + cells.z));
+  if (!patch_grid.is_open()) return;
+  make_.renew(layers_, static_cast<size_t>(cells.x + cells.y + cells.z));
+  make_.renew(layers_with_places_, patch_grid.layers_with_places.size());
+  layers_with_places_.upload(patch_grid.layers_with_places);
 }
 
 // Of a rank that owns so many. Patches begin with whole clusters.

@@ -152,7 +152,7 @@ class SlotMemory {
   Buffer<int64_t> start_heat_;
   Buffer<double> start_variables_;
   Buffer<int64_t> tally_[2];
-  Buffer<int32_t> layers_;  // of check_spread()
+  Buffer<int32_t> layers_, layers_with_places_;  // of check_spread()
   Buffer<Int3> offsets_;
   Buffer<Vec3f> shifts_;
   Buffer<Vec3d> exact_shifts_;

@@ -12,6 +12,7 @@
 #include <system_error>
 #include <thread>
 
+#include "computes/places.h"
 #include "math/error.h"
 #include "runtime/coincident.h"
 #include "runtime/collect.h"
@@ -302,7 +303,10 @@ void Engine::run_to(int64_t target) {
 std::unique_ptr<Frame> Engine::capture(Contents contents) {
   require_state();
   if (contents.energies) evaluate();
-  std::vector<std::unique_ptr<Download>> shares = gather_shares(contents);
+  Contents needed = contents;
+  if (contents.energies && setup_->grid.is_open() && has_constant_forces(system_))
+    needed.positions = true;
+  std::vector<std::unique_ptr<Download>> shares = gather_shares(needed);
   return std::make_unique<Frame>(system_, *setup_, contents, ranks_[0]->step(),
                                  ranks_[0]->list_step(), constraint_loss_.at(ranks_[0]->step()),
                                  std::move(shares));

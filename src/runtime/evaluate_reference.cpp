@@ -4,6 +4,7 @@
 #include "computes/dispersion_coefficients.h"
 #include "computes/long_range/pme/setup.h"
 #include "computes/nonbonded/pair_parameters.h"
+#include "computes/places.h"
 #include "computes/reference.h"
 #include "decomposition/open_box.h"
 #include "integrators/group_sites.h"
@@ -13,14 +14,17 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
                                    const std::optional<Box>& periodic,
                                    const std::vector<Vec3d>& positions) {
   const double reach = settings.has_cutoff() ? settings.cutoff : 0;
-  const Box box = periodic ? *periodic : box_around(spread_of(positions), reach);
   const System system = with_groups(input);
+  const Spread spread = with_places(spread_of(positions), held_coordinates(system));
+  const Box box = periodic ? *periodic : box_around(spread, reach);
   std::vector<Vec3d> internal;
   for (const int32_t atom : system.input_index)
     internal.push_back(positions[static_cast<size_t>(atom)]);
   place_sites(system, internal);
   Evaluation out;
-  reference_bonded(system, box, internal, out);
+  reference_bonded(system, box, internal, out, periodic ? 1 : 0);
+  if (!periodic && has_constant_forces(system))
+    out.energy[kEnergyOf<ConstantForceForm>] += constant_force_energy(system, internal);
   reference_pairs(system, settings, box, internal, out);
   reference_solvent(system, settings, internal, out);
   if (settings.has_pme()) reference_pme(system, settings, box, internal, out);

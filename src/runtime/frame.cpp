@@ -3,15 +3,17 @@
 
 #include <utility>
 
+#include "computes/places.h"
 #include "math/error.h"
 #include "math/fixed.h"
+#include "runtime/entering_state.h"
 
 namespace quiltmd {
 
 Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_t step,
              int64_t list_step, double constraint_loss,
              std::vector<std::unique_ptr<Download>> shares)
-    : input_index_(system.input_index),
+    : system_(system),
       contents_(contents),
       step_(step),
       list_step_(list_step),
@@ -46,7 +48,9 @@ double Frame::heat() const { return sum_energies()[kHeat]; }
 
 std::map<std::string, double> Frame::energies() const {
   require(contents_.energies, "energies");
-  const auto e = sum_energies();
+  auto e = sum_energies();
+  if (!box_ && has_constant_forces(system_))
+    e[kEnergyOf<ConstantForceForm>] += constant_force_energy(system_, by_atom(kFramePositions));
   auto named = potential_energies(e, constants_, solvent_);
   named["kinetic"] = e[kKinetic];
   named["heat"] = e[kHeat];
@@ -65,17 +69,20 @@ Tensors Frame::tensors() const {
   return tensors;
 }
 
-std::vector<Vec3d> Frame::by_input(FramePiece piece) const {
-  std::vector<Vec3d> values(input_index_.size());
+std::vector<Vec3d> Frame::by_atom(FramePiece piece) const {
+  std::vector<Vec3d> values(system_.input_index.size());
   for (const auto& share : shares_) {
     const auto slots = static_cast<size_t>(share->values<int32_t>(kFrameSlots)[0]);
     const auto atoms = share->values<int32_t>(kFrameAtoms);
     const auto by_slot = share->values<Vec3d>(piece);
     for (size_t s = 0; s < slots; ++s)
-      if (atoms[s] >= 0)
-        values[static_cast<size_t>(input_index_[static_cast<size_t>(atoms[s])])] = by_slot[s];
+      if (atoms[s] >= 0) values[static_cast<size_t>(atoms[s])] = by_slot[s];
   }
   return values;
+}
+
+std::vector<Vec3d> Frame::by_input(FramePiece piece) const {
+  return to_input_order(system_, by_atom(piece));
 }
 
 std::vector<Vec3d> Frame::positions() const {

@@ -76,9 +76,10 @@ class Frame {
  private:
   void require(bool has, const char* what) const;
   EnergyValues sum_energies() const;
+  std::vector<Vec3d> by_atom(FramePiece piece) const;  // internal order
   std::vector<Vec3d> by_input(FramePiece piece) const;
 
-  const std::vector<int32_t>& input_index_;
+  const System& system_;
   Contents contents_;
   int64_t step_, list_step_;
   std::optional<Box> box_;

@@ -10,6 +10,7 @@
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/dispersion_coefficients.h"
 #include "computes/long_range/pme/setup.h"
+#include "computes/places.h"
 #include "integrators/constraint_loss.h"
 #include "math/error.h"
 
@@ -87,10 +88,11 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     const Int3 away = setup.lists.away;
     const int least = std::min({away.x, away.y, away.z});  // open cells are cubes
     const double width = width_of_open_patches(least, reach, span);
-    cells = open_cells(std::get<Spread>(cell), width, cells);
+    cells = open_cells(with_places(std::get<Spread>(cell), setup.held), width, cells);
     setup.grid =
         make_patch_grid(open_box(*cells, width), cutoff, reach, {least, least, least}, span, cells);
     setup.grid.holds = Holds::kAll;
+    setup.grid.layers_with_places = layers_with_places(setup.held, *cells, width);
   } else {
     setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
   }
@@ -108,6 +110,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
+  setup.held = held_coordinates(setup.system);
   if (nonbonded.has_pme())
     setup.term_span = std::max(setup.term_span, add_excluded_pairs(setup.system, nonbonded));
   const System& all = setup.system;

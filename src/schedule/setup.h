@@ -27,7 +27,8 @@ struct Setup {
   StepPlan plan;
   ListSettings lists;  // resolved: no zeros
   ListAges ages;
-  PatchGrid grid;  // of the box as it is now
+  PatchGrid grid;                    // of the box as it is now
+  std::vector<HeldCoordinate> held;  // by position restraints
   PackedPairs packed_pairs;
   PairParameters pairs{};
   double group_radius = 0;  // how far atoms stick out from the first of their group, nm

@@ -131,7 +131,7 @@ __device__ __forceinline__ void evaluate(const TermForces& op, const TermTable& 
     for (int a = 0; a < n; ++a) r[a] = term_position(op, placed[a]);
     if constexpr (kAnchored<Form>) r[n] = anchor_position(op, placed[0], r[0], parameters);
 #pragma unroll
-    for (int a = 0; a + 1 < points; ++a) b[a] = r[a + 1] - r[a];
+    for (int a = 0; a + 1 < points; ++a) b[a] = between_points<Form>(op, r[a], r[a + 1]);
     value = term_value<Form>(op, b, parameters, table.shared);
     if constexpr (kEnergy) virial = term_virial<Form>(b, value, parameters);
     FixedForce rest{0, 0, 0};

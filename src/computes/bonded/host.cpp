@@ -79,7 +79,7 @@ void evaluate(const TermForces& op, const TermTable& table, int begin, int end,
     Vec3d r[points], b[points - 1];
     for (int k = 0; k < n; ++k) r[k] = term_position(op, entry[k]);
     if constexpr (kAnchored<Form>) r[n] = anchor_position(op, entry[0], r[0], parameters);
-    for (int k = 0; k + 1 < points; ++k) b[k] = r[k + 1] - r[k];
+    for (int k = 0; k + 1 < points; ++k) b[k] = between_points<Form>(op, r[k], r[k + 1]);
     const auto value = term_value<Form>(op, b, parameters, table.shared);
 
     FixedForce rest{0, 0, 0};

@@ -68,6 +68,7 @@ struct TermForces {
   Int3 cells;  // of the patch grid
   const Conditions* conditions;
   int64_t* energy;
+  double energy_by_image;  // 1; 0 in an open cell, of which no image is meant
 
   void memory(MemoryUses& uses) const {
     for (const TermTable& form : terms.form) {

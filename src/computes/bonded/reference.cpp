@@ -10,7 +10,7 @@ namespace {
 
 template <class Form>
 void add_terms(const TermArrays& terms, const Box& box, const std::vector<Vec3d>& positions,
-               Evaluation& out) {
+               double energy_by_image, Evaluation& out) {
   constexpr int n = Form::kAtoms, points = kPointsOf<Form>;
   for (int t = 0; t < terms.count; ++t) {
     const int32_t* atoms = &terms.atoms[static_cast<size_t>(t) * n];
@@ -21,7 +21,9 @@ void add_terms(const TermArrays& terms, const Box& box, const std::vector<Vec3d>
     for (int k = 0; k + 1 < n; ++k) b[k] = box.nearest_image(position(k + 1) - position(k));
     if constexpr (kAnchored<Form>)
       b[0] = box.nearest_image(Anchor(parameters).place(box) - position(0));
-    const auto value = evaluate_form<Form>(b, parameters, terms.shared.data());
+    auto value = evaluate_form<Form>(b, parameters, terms.shared.data());
+    if constexpr (kEnergyByImage<Form>)
+      for (double& energy : value.energy) energy *= energy_by_image;
     Vec3d sum{0, 0, 0};
     for (int k = 0; k + 1 < points; ++k) {
       out.forces[static_cast<size_t>(atoms[k])] += value.force[k];
@@ -37,11 +39,11 @@ void add_terms(const TermArrays& terms, const Box& box, const std::vector<Vec3d>
 }  // namespace
 
 void reference_bonded(const System& system, const Box& box, const std::vector<Vec3d>& positions,
-                      Evaluation& out) {
+                      Evaluation& out, double energy_by_image) {
   const auto terms = term_arrays(system);
   out.forces.resize(positions.size(), Vec3d{0, 0, 0});
   TermForms::for_each([&]<class Form>(int k) {
-    add_terms<Form>(terms[static_cast<size_t>(k)], box, positions, out);
+    add_terms<Form>(terms[static_cast<size_t>(k)], box, positions, energy_by_image, out);
   });
 }
 

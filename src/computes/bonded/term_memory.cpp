@@ -62,6 +62,7 @@ TermForces TermMemory::term_forces(Energies energies) const {
   op.cells = slots_.grid_view().cells;
   op.conditions = slots_.conditions.data();
   op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
+  op.energy_by_image = slots_.patch_grid.is_open() ? 0 : 1;
   return op;
 }
 

@@ -7,10 +7,11 @@
 
 namespace quiltmd {
 
-// The code of an offset that is nowhere negative, -1 beyond the reach. The half shell lists offsets
+// The code of an offset, -1 where one of its components is negative or beyond the reach. The half shell lists offsets
 // in lexicographic order from (0, 0, 0) on, so the code is the distance in that order.
 QMD_HD int forward_code(Int3 offset, Int3 away) {
-  if (offset.x > away.x || offset.y > away.y || offset.z > away.z) return -1;
+  for (int d = 0; d < 3; ++d)
+    if (offset[d] < 0 || offset[d] > away[d]) return -1;
   return (offset.x * (2 * away.y + 1) + offset.y) * (2 * away.z + 1) + offset.z;
 }
 
@@ -48,8 +49,7 @@ class TermPlacer {
     placed[kAtoms] = table.row[term];
     bool reached = true;
     for (int k = 0; k < kAtoms; ++k) {
-      const int code = forward_code(
-          {offset[k].x - lowest.x, offset[k].y - lowest.y, offset[k].z - lowest.z}, op_.grid.away);
+      const int code = forward_code(from_base(offset[k], lowest), op_.grid.away);
       reached &= code >= 0;
       placed[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
     }
@@ -79,6 +79,15 @@ class TermPlacer {
       const int cells = op_.grid.cells[d];
       const double twice = 2 * (to[d] - from[d] + f[d] * cells);
       offset[d] = to[d] - from[d] - (twice >= cells ? cells : twice < -cells ? -cells : 0);
+    }
+    return offset;
+  }
+
+  // Beyond the reach, the image that is a box nearer: of a term that spans more than half the box.
+  QMD_HD Int3 from_base(Int3 offset, Int3 lowest) const {
+    for (int d = 0; d < 3; ++d) {
+      offset[d] -= lowest[d];
+      if (offset[d] > op_.grid.away[d]) offset[d] -= op_.grid.cells[d];
     }
     return offset;
   }

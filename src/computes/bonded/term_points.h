@@ -26,12 +26,26 @@ QMD_HD Vec3d anchor_position(const TermForces& op, uint32_t entry, Vec3d atom,
   return atom + box.nearest_image(Anchor(parameters).place(box) - centre - atom);
 }
 
+// From one point of a term to the next, by the nearest image: those of a term may lie farther apart than
+// half the box, though each is near the next.
+template <class Form>
+QMD_HD Vec3d between_points(const TermForces& op, Vec3d from, Vec3d to) {
+  const Vec3d d = to - from;
+  if constexpr (kPointsOf<Form> == 2) return d;  // the only one is the nearest
+  const Box& box = op.conditions->box;
+  const bool is_nearest =
+      2 * std::fabs(d.x) < box.ax && 2 * std::fabs(d.y) < box.by && 2 * std::fabs(d.z) < box.cz;
+  return is_nearest ? d : box.nearest_image(d);
+}
+
 // Energies and forces of a term, under the conditions of the run.
 template <class Form>
 QMD_HD auto term_value(const TermForces& op, const Vec3d* b, const double* parameters,
                        const double* shared) {
   auto value = evaluate_form<Form>(b, parameters, shared);
   if constexpr (kRestrains<Form>) value.scale(op.conditions->strengths.of[kRestraintStrength]);
+  if constexpr (kEnergyByImage<Form>)
+    for (double& energy : value.energy) energy *= op.energy_by_image;
   return value;
 }
 

@@ -8,11 +8,13 @@ namespace quiltmd {
 
 // E = -F (r - place), (r - place) the vector from the place to the nearest image of the atom. In a
 // periodic cell this energy has no meaning of its own: it jumps where the atom passes half a box from
-// the place. The force does not. The place is stored as that of a position restraint.
+// the place. The force does not. The place is stored as that of a position restraint. Without a box
+// E = -F r, which is added where positions are known (computes/places.h).
 struct ConstantForceForm {
   static constexpr int kAtoms = 1;
   static constexpr TermPart kPart = TermPart::kField;
   static constexpr bool kAnchored = true;
+  static constexpr bool kEnergyByImage = true;
   static constexpr TermParameter kParameters[] = {{"a", ""},
                                                   {"b", ""},
                                                   {"c", ""},

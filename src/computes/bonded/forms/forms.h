@@ -14,6 +14,8 @@
 // and where a term holds its only atom to a place:
 //   kAnchored = true                        b[0] is from the atom to the place, which the first six
 //                                           prepared parameters say (Anchor)
+// and where its energy depends on which image of the atom is meant, and so has no place in an open cell:
+//   kEnergyByImage = true
 // and where atoms of a term may be anywhere, and not just a few bonds from each other:
 //   kApart = true
 // and where it is a spring between two atoms:
@@ -65,6 +67,10 @@ template <class Form>
 inline constexpr int kPointsOf = Form::kAtoms + (kAnchored<Form> ? 1 : 0);
 template <class Form>
 inline constexpr bool kApart = requires { Form::kApart; };
+
+// Whether its energy depends on the image of the atom.
+template <class Form>
+inline constexpr bool kEnergyByImage = requires { Form::kEnergyByImage; };
 
 // Whether it keeps two atoms together: then it tells how far apart (nm) terms with the given parameters
 // let them be at an energy (kJ/mol), kUnbounded where they do not.
