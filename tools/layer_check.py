@@ -4,6 +4,7 @@
 
 The table is src/CMakeLists.txt itself: `quiltmd_layer(folder SEES ...)`. A file belongs to the
 deepest layer that holds it, and may include headers of that layer and of those named after SEES.
+`quiltmd_families(parent SEES ...)` makes a layer of each folder of `parent` that no line names.
 Only our own headers count (those found under src/); libraries are the linker's business.
 A text scan, not a compiler: it also sees includes in code that this machine does not build.
 """
@@ -16,15 +17,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-STATEMENT = re.compile(r"^(set|quiltmd_layer)\(([^)]*)\)", re.MULTILINE)
+STATEMENT = re.compile(r"^(set|quiltmd_layer|quiltmd_families)\(([^)]*)\)", re.MULTILINE)
 TOP = "bindings"  # sees everything, so it is not in the table
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh"}
 
 
-def read_table(cmake: str) -> dict[str, set[str]]:
-    """Layer -> layers it may include (itself among them), from the text of src/CMakeLists.txt."""
+def read_table(src: Path) -> tuple[dict[str, set[str]], set[str]]:
+    """Layer -> layers it may include (itself among them), and which of them no line names."""
+    cmake = (src / "CMakeLists.txt").read_text()
     variables: dict[str, list[str]] = {}
     table: dict[str, set[str]] = {}
+    unnamed: dict[str, set[str]] = {}
     for command, arguments in STATEMENT.findall(cmake):
         words: list[str] = []
         for word in arguments.split():
@@ -34,9 +37,19 @@ def read_table(cmake: str) -> dict[str, set[str]]:
         else:
             seen = words[words.index("SEES") + 1 :] if "SEES" in words else []
             seen = seen[: seen.index("USES")] if "USES" in seen else seen
-            table[words[0]] = {words[0], *seen}
+            if command == "quiltmd_layer":
+                table[words[0]] = {words[0], *seen}
+                continue
+            folders = _folders(src, words[0])
+            unnamed |= {folder: {folder, *seen} for folder in folders - set(table)}
+    table |= unnamed
     table[TOP] = {TOP, *table}
-    return table
+    return table, set(unnamed)
+
+
+def _folders(src: Path, parent: str) -> set[str]:
+    paths = (src / parent).glob("*")
+    return {path.relative_to(src).as_posix() for path in paths if path.is_dir()}
 
 
 def layer_of(path: Path, table: dict[str, set[str]]) -> str | None:
@@ -57,7 +70,7 @@ def resolve(included: str, file: Path, src: Path) -> Path | None:
 
 def violations(src: Path) -> Iterator[str]:
     """One line per forbidden include or file outside every layer."""
-    table = read_table((src / "CMakeLists.txt").read_text())
+    table, _ = read_table(src)
     for full in sorted(p for p in src.rglob("*") if p.suffix in SUFFIXES):
         file = full.relative_to(src)
         layer = layer_of(file, table)
@@ -77,7 +90,7 @@ def violations(src: Path) -> Iterator[str]:
 
 def unused_grants(src: Path) -> Iterator[str]:
     """One line per layer that another one may include and does not."""
-    table = read_table((src / "CMakeLists.txt").read_text())
+    table, unnamed = read_table(src)
     used: dict[str, set[str | None]] = {layer: {layer} for layer in table}
     for full in (p for p in src.rglob("*") if p.suffix in SUFFIXES):
         file = full.relative_to(src)
@@ -85,7 +98,7 @@ def unused_grants(src: Path) -> Iterator[str]:
         found = (resolve(match[1], file, src) for match in INCLUDE.finditer(full.read_text()))
         if layer is not None:
             used[layer] |= {layer_of(header, table) for header in found if header is not None}
-    for layer in sorted(set(table) - {TOP}):
+    for layer in sorted(set(table) - {TOP} - unnamed):
         for other in sorted(table[layer] - used[layer]):
             yield f"src/CMakeLists.txt: {layer} need not see {other}"
 

@@ -8,6 +8,7 @@
 // build.py makes variants, too: build/kernels/integrate_*.
 #include <thread>
 
+#include "computes/bonded/term_memory.h"
 #include "computes/reference.h"
 #include "math/units.h"
 #include "runtime/devices.h"
@@ -127,7 +128,7 @@ void check_terms(Bench& b) {
   Evaluation exact;
   reference_bonded(b.setup.system, b.setup.grid.box, b.positions(), exact);
   b.clear_sums();
-  b.device.launch(b.memory.terms.term_forces(Energies::kAdd));
+  b.device.launch(b.family<TermMemory>().term_forces(Energies::kAdd));
   double worst = 0;
   for (int kind = kTermEnergies; kind < kEnergyKinds; ++kind)
     if (const double energy = exact.energy[static_cast<size_t>(kind)])
@@ -180,7 +181,7 @@ void time_terms(Bench& b, CudaDevice& device) {
   for (const Terms& terms : b.setup.system.terms)
     std::printf("  %d %s", terms.count(), terms.form->atom_array);
   for (const Energies energies : {Energies::kSkip, Energies::kAdd}) {
-    const TermForces op = b.memory.terms.term_forces(energies);
+    const TermForces op = b.family<TermMemory>().term_forces(energies);
     std::printf(" %.2f us%s", time_of(device, [&] { device.launch(op); }),
                 energies == Energies::kSkip ? "," : " with energies\n");
   }

@@ -5,6 +5,8 @@
 //   python3 benchmarks/kernels/build.py pairs && build/kernels/pairs DUMP...
 //
 // build.py makes variants, too: build/kernels/pairs_*.
+#include "computes/bonded/term_memory.h"
+#include "computes/nonbonded/pair_memory.h"
 #include "computes/reference.h"
 #include "workshop.h"
 
@@ -19,8 +21,8 @@ void time_layout(Bench& b, CudaDevice& device) {
   };
   const PlaceGroups there = next_place();
   const PlaceGroups back = next_place();
-  const NumberLists number = b.memory.pairs->number_lists();
-  const BuildLists build = b.memory.pairs->build_lists();
+  const NumberLists number = b.memory.lists->number_lists();
+  const BuildLists build = b.memory.lists->build_lists();
   const auto lists = [&] { device.launch(number), device.launch(build); };
   const auto nothing = [] {};
   const auto placing = [&](const std::function<void()>& then) {
@@ -30,15 +32,15 @@ void time_layout(Bench& b, CudaDevice& device) {
   std::printf("  place %.1f, number %.1f, number and build %.1f, all %.1f, terms %.1f us\n",
               placing(nothing), time_of(device, [&] { device.launch(number); }),
               time_of(device, lists), placing(lists),
-              time_of(device, [&] { device.launch(b.memory.terms.place_terms()); }));
+              time_of(device, [&] { device.launch(b.family<TermMemory>().place_terms()); }));
 }
 
 // Entries a list; how many of the lanes of a round of 32 have one.
 void print_lists(const Bench& b) {
-  const int count = b.memory.pairs->list_ranges.download()[3];
+  const int count = b.memory.lists->list_ranges.download()[3];
   int64_t listed = 0, near = 0, masked = 0, rounds = 0;
   int longest = 0;
-  for (const PairList& list : b.memory.pairs->lists.download(static_cast<size_t>(count))) {
+  for (const PairList& list : b.memory.lists->lists.download(static_cast<size_t>(count))) {
     listed += list.count();
     near += list.within[0];
     masked += list.masked;
@@ -65,11 +67,11 @@ void check_forces(Bench& b, CudaDevice& device) {
   Evaluation exact;
   reference_pairs(b.setup.system, b.setup.nonbonded, b.setup.grid.box, b.positions(), exact);
   b.clear_sums();
-  device.launch(b.memory.pairs->pair_forces(Part::kInterior, Energies::kSkip, b.list_age()));
+  device.launch(b.family<PairMemory>().pair_forces(Part::kInterior, Energies::kSkip, b.list_age()));
   const std::vector<int64_t> first = b.slots.force.download();
   const double force_error = within(2e-5, relative_error(b.short_range_forces(), exact.forces));
   b.clear_sums();
-  device.launch(b.memory.pairs->pair_forces(Part::kInterior, Energies::kAdd, b.list_age()));
+  device.launch(b.family<PairMemory>().pair_forces(Part::kInterior, Energies::kAdd, b.list_age()));
   std::printf(" force error %.1e, lj %.1e, coulomb %.1e; sum %s, with energies %s\n", force_error,
               within(1e-5, std::abs(b.energy(kPairForm) / exact.energy[kPairForm] - 1)),
               within(1e-5, std::abs(b.energy(kCoulombDirect) / exact.energy[kCoulombDirect] - 1)),
@@ -79,13 +81,14 @@ void check_forces(Bench& b, CudaDevice& device) {
 
 // With the lists at their present age.
 void bench_forces(Bench& b, CudaDevice& device) {
-  PairForces op = b.memory.pairs->pair_forces(Part::kInterior, Energies::kSkip, b.list_age());
+  PairForces op =
+      b.family<PairMemory>().pair_forces(Part::kInterior, Energies::kSkip, b.list_age());
   std::printf("  lists of age %d, shell %d:", b.list_age(), op.shell);
   for (const int pieces : {1, 2, 3}) {
     op.pieces = pieces;
     std::printf(" %.1f", time_of(device, [&] { device.launch(op); }));
   }
-  op = b.memory.pairs->pair_forces(Part::kInterior, Energies::kAdd, b.list_age());
+  op = b.family<PairMemory>().pair_forces(Part::kInterior, Energies::kAdd, b.list_age());
   std::printf(" us by pieces, with energies %.1f;", time_of(device, [&] { device.launch(op); }));
   check_forces(b, device);
 }

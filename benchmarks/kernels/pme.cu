@@ -42,21 +42,19 @@ struct Mesh {
 };
 
 std::vector<PlaneRoute> routes(const Bench& b, const CudaContext& context) {
-  if (plane_fits(b.memory.meshes.front().grid, context))
-    return {PlaneRoute::kWhole, PlaneRoute::kTiles};
+  if (plane_fits(b.charges().grid, context)) return {PlaneRoute::kWhole, PlaneRoute::kTiles};
   return {PlaneRoute::kTiles};
 }
 
 void poison(const Bench& b) {
   b.device.fill(b.slots.long_range.data(), 0xff, b.slots.long_range.bytes(), Stream::kMain);
-  b.device.fill(b.memory.meshes.front().potential.data(), 0xff,
-                b.memory.meshes.front().potential.bytes(), Stream::kMain);
+  b.device.fill(b.charges().potential.data(), 0xff, b.charges().potential.bytes(), Stream::kMain);
 }
 
 void check(Bench& b, CudaContext& context) {
   Evaluation exact;
   reference_pme(b.setup.system, b.setup.nonbonded, b.setup.grid.box, b.positions(), exact);
-  const Mesh mesh(b.memory.meshes.front(), Energies::kAdd);
+  const Mesh mesh(b.charges(), Energies::kAdd);
   for (const PlaneRoute route : routes(b, context)) {
     poison(b);
     mesh.run(route, context);
@@ -78,9 +76,9 @@ void row(const char* kernel, const char* variant, double us) {
 }
 
 void time_mesh(Bench& b, CudaDevice& device, CudaContext& context) {
-  const Mesh mesh(b.memory.meshes.front(), Energies::kSkip);
+  const Mesh mesh(b.charges(), Energies::kSkip);
   const int patches = mesh.spread.patch_count;
-  const int chosen = choose_pieces(b.memory.meshes.front().grid, patches, context);
+  const int chosen = choose_pieces(b.charges().grid, patches, context);
   for (const int pieces : {1, 2, 3, 4, 6, 8}) {
     if (pieces != chosen && pieces * patches > 16 * context.sm_count) continue;
     const std::string shape =
@@ -93,8 +91,7 @@ void time_mesh(Bench& b, CudaDevice& device, CudaContext& context) {
 }
 
 void time_transforms(Bench& b, CudaDevice& device, CudaContext& context) {
-  const Mesh mesh(b.memory.meshes.front(), Energies::kSkip),
-      with_energy(b.memory.meshes.front(), Energies::kAdd);
+  const Mesh mesh(b.charges(), Energies::kSkip), with_energy(b.charges(), Energies::kAdd);
   for (const PlaneRoute route : routes(b, context)) {
     const auto transform = [&] { transform_planes_by(route, mesh.transform, context); };
     const auto inverse = [&] { inverse_planes_by(route, mesh.inverse, context); };
@@ -104,7 +101,7 @@ void time_transforms(Bench& b, CudaDevice& device, CudaContext& context) {
   row("convolve", "", time_of(device, [&] { convolve_lines(mesh.convolve, context); }));
   row("convolve", "with energy",
       time_of(device, [&] { convolve_lines(with_energy.convolve, context); }));
-  const PlaneRoute route = plane_route(b.memory.meshes.front().grid, context);
+  const PlaneRoute route = plane_route(b.charges().grid, context);
   row("all", name_of(route), time_of(device, [&] { mesh.run(route, context); }));
 }
 

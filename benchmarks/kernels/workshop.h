@@ -11,6 +11,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "device/cuda/cuda_device.h"
@@ -19,6 +20,7 @@
 #include "math/fixed.h"
 #include "runtime/collect.h"
 #include "runtime/rank.h"
+#include "schedule/pme.h"
 #include "transport/local/local_transport.h"
 
 namespace workshop {
@@ -68,6 +70,13 @@ struct Bench {
     }
     return result;
   }
+  template <class Family>
+  Family& family() const {
+    for (const auto& one : memory.families)
+      if (auto* const found = dynamic_cast<Family*>(one.get())) return *found;
+    throw std::logic_error("the system has no such forces");
+  }
+  MeshMemory& charges() const { return static_cast<PmeSum&>(*memory.long_range).meshes.front(); }
   double energy(int kind) const {
     return from_fixed(slots.energy.download()[static_cast<size_t>(kind)], kEnergyScale);
   }

@@ -2,10 +2,15 @@
 // What a family of forces (pairs, bonded terms, ...) is to the schedule: the owner of its memory, and
 // the work that it adds to a rebuild and to the forces of a step. A family says what each piece of work
 // needs; the schedule decides when it runs, on which stream, and which messages go before and after.
+//
+// A family whose sums over neighbours enter further forces (densities of an embedded atom, Born radii) works
+// in phases. After each, ranks hand over what the next one needs.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "decomposition/assignment.h"
@@ -14,6 +19,12 @@
 #include "device/device.h"
 
 namespace quiltmd {
+
+class ListMemory;
+class SlotMemory;
+struct NonbondedSettings;
+struct PackedPairs;
+struct PairParameters;
 
 // Of which atoms a piece of work reads positions. Work that reads those of owned patches and proxies adds
 // forces to proxies, too, which are sent to their owners.
@@ -34,30 +45,68 @@ struct Work {
   Lists lists;
   std::function<void(Stream, int list_age)> launch;  // steps since the pair lists were built
   Balance balance = Balance::kStays;
-  // Of a step: work of a phase comes after that of the ones before and after the values that are then
-  // sent to proxies.
+  // Of a step: work of a phase comes after the family's work of the phases before and what ranks then hand
+  // over.
   int phase = 0;
   // Only a share of it, where the schedule may divide it.
   std::function<void(Stream, int list_age, Share)> launch_share = {};
 };
 
-class ForceFamily {
+// What ranks hand over when a family's work of a phase is done: arrays by slot. Integers are summed, so that
+// no result depends on ranks.
+struct Handover {
+  // What has been found for owned atoms, to their proxies.
+  std::vector<float*> values = {};
+  // What has been added for proxies, to the owners of these, who add it to theirs. Zero when a step begins:
+  // the schedule clears those of proxies, and work of a later phase those of owned atoms.
+  std::vector<int64_t*> sums = {};
+};
+
+// Where a family counts the terms that it has placed in a rebuild, by kind: all ranks together must have
+// placed all.
+struct PlacedTerms {
+  const int32_t* counts = nullptr;
+  int kinds = 0;
+};
+
+// What is made anew in a rebuild, on one rank.
+class Rebuilt {
  public:
-  virtual ~ForceFamily() = default;
+  virtual ~Rebuilt() = default;
 
   // Take over a plan: the tables that depend on what this rank computes.
   virtual void set_plan(const RankPlan& plan) = 0;
   // Once atoms are laid out, proxies included.
-  virtual std::vector<Work> rebuild_work() = 0;
-  // Forces into the accumulators of the slots, energies into theirs.
-  virtual std::vector<Work> step_work(Energies energies) = 0;
+  virtual std::vector<Work> rebuild_work() { return {}; }
   // More room, and some to spare, for what of the last rebuild did not fit as the faults say, and the rebuild
-  // of this family once more. What needs room of its own is a kind of Room.
+  // of this once more. What needs room of its own is a kind of Room.
   virtual void make_room(const Faults&) {}
-  // By slot, and by phase: what its work of the phase gives for owned atoms and that of the next one needs
-  // for proxies.
-  virtual std::vector<float*> values_for_proxies() { return {}; }
   virtual size_t bytes() const = 0;
 };
+
+class ForceFamily : public Rebuilt {
+ public:
+  // Forces into the accumulators of the slots, energies into theirs.
+  virtual std::vector<Work> step_work(Energies energies) = 0;
+  // By phase, but for the last one, alike on all ranks.
+  virtual std::vector<Handover> handovers() { return {}; }
+  virtual PlacedTerms placed_terms() const { return {}; }
+};
+
+// What families are made of, on one rank.
+struct FamilySetup {
+  const SlotMemory& slots;  // and in it the system
+  const NonbondedSettings& nonbonded;
+  const PairParameters& pairs;
+  const PackedPairs& packed_pairs;
+  const ListMemory* lists;  // null where pairs have no cutoff
+};
+
+// Null where a system has no such forces.
+using FamilyMaker = std::function<std::unique_ptr<ForceFamily>(const FamilySetup&)>;
+
+// Those of all folders beside this file that have a family.cpp: folder `x` defines make_x_family(). The build
+// lists them (cmake/families.cmake).
+std::vector<FamilyMaker> family_makers();
 
 }  // namespace quiltmd

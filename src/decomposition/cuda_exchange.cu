@@ -169,6 +169,13 @@ __device__ __forceinline__ void exchange_atom(const SendValues& op, int m) {
 __device__ __forceinline__ void exchange_atom(const ReceiveValues& op, int m) {
   read_value<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
 }
+__device__ __forceinline__ void exchange_atom(const ReturnSums& op, int m) {
+  write_returned<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
+}
+__device__ __forceinline__ void exchange_atom(const AddSums& op, int m) {
+  const int64_t sum = read_returned<DeviceWords>(op, op.in.buffer(), op.in.number.get(), m);
+  add_fixed(op.sums + slot_in(op.exchange.slot_of[m]), sum);
+}
 __device__ __forceinline__ void exchange_atom(const SendForces& op, int m) {
   write_force<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }
@@ -261,6 +268,8 @@ void add_atom_exchange_kernels(CudaKernels& table) {
   table.add<ReceivePositions, exchange_atoms<ReceivePositions>>();
   table.add<SendValues, exchange_atoms<SendValues>>();
   table.add<ReceiveValues, exchange_atoms<ReceiveValues>>();
+  table.add<ReturnSums, exchange_atoms<ReturnSums>>();
+  table.add<AddSums, exchange_atoms<AddSums>>();
   table.add<SendForces, exchange_atoms<SendForces>>();
   table.add<ReceiveForces, exchange_atoms<ReceiveForces>>();
 }

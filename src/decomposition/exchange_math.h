@@ -204,6 +204,26 @@ QMD_HD void read_value(const ReceiveValues& op, const MessageWord* in, uint32_t 
   op.values[slot_in(op.exchange.slot_of[index])] = float_of(word.value[0]);
 }
 
+// A 64-bit integer from its halves.
+QMD_HD int64_t whole_of(uint32_t low, uint32_t high) {
+  return static_cast<int64_t>(static_cast<uint64_t>(high) << 32 | low);
+}
+
+template <class Words>
+QMD_HD void write_returned(const ReturnSums& op, MessageWord* out, uint32_t number, int index) {
+  int64_t& sum = op.sums[slot_in(op.exchange.slot_of[index])];
+  const auto bits = static_cast<uint64_t>(sum);
+  Words::put(out + index, number, static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32),
+             0);
+  sum = 0;
+}
+
+template <class Words>
+QMD_HD int64_t read_returned(const AddSums& op, const MessageWord* in, uint32_t number, int index) {
+  const MessageWord word = Words::take(op.in, in + index, number);
+  return whole_of(word.value[0], word.value[1]);
+}
+
 template <class Words>
 QMD_HD void write_force(const SendForces& op, MessageWord* out, uint32_t number, int index) {
   const int slot = slot_in(op.exchange.slot_of[index]);
@@ -227,11 +247,8 @@ QMD_HD ForceParts read_force(const ReceiveForces& op, const MessageWord* in, uin
                              int index) {
   const MessageWord a = Words::take(op.in, in + index, number);
   const MessageWord b = Words::take(op.in, in + op.exchange.atom_room + index, number);
-  const auto whole = [](uint32_t low, uint32_t high) {
-    return static_cast<int64_t>(static_cast<uint64_t>(high) << 32 | low);
-  };
-  return {{whole(a.value[0], a.value[1]), whole(a.value[2], b.value[0]),
-           whole(b.value[1], b.value[2])}};
+  return {{whole_of(a.value[0], a.value[1]), whole_of(a.value[2], b.value[0]),
+           whole_of(b.value[1], b.value[2])}};
 }
 
 }  // namespace quiltmd

@@ -187,6 +187,12 @@ SendValues ExchangeMemory::send_values(size_t exchange, const float* values, Out
 ReceiveValues ExchangeMemory::receive_values(size_t exchange, float* values, Inlet in) const {
   return {receives_[exchange].view(), values, in};
 }
+ReturnSums ExchangeMemory::return_sums(size_t exchange, int64_t* sums, Outlet out) const {
+  return {receives_[exchange].view(), sums, out};
+}
+AddSums ExchangeMemory::add_sums(size_t exchange, int64_t* sums, Inlet in) const {
+  return {sends_[exchange].view(), sums, in};
+}
 SendForces ExchangeMemory::send_forces(size_t exchange, Outlet out) const {
   return {receives_[exchange].view(), slots_.slots(), out};
 }

@@ -53,6 +53,8 @@ class ExchangeMemory {
   ReceivePositions receive_positions(size_t exchange, Inlet in) const;
   SendValues send_values(size_t exchange, const float* values, Outlet out) const;
   ReceiveValues receive_values(size_t exchange, float* values, Inlet in) const;
+  ReturnSums return_sums(size_t exchange, int64_t* sums, Outlet out) const;
+  AddSums add_sums(size_t exchange, int64_t* sums, Inlet in) const;
   SendForces send_forces(size_t exchange, Outlet out) const;
   ReceiveForces receive_forces(size_t exchange, Inlet in) const;
 

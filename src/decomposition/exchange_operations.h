@@ -234,6 +234,35 @@ struct ReceiveValues {
   }
 };
 
+// What this rank has added for each proxy, whose sums are left zero.
+struct ReturnSums {
+  static constexpr const char* kName = "return_sums";
+  PatchExchange exchange;
+  int64_t* sums;  // by slot
+  Outlet out;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, exchange.slot_of, exchange.atom_count);
+    QMD_USES(kNone, exchange.patches);
+    QMD_USES(kAdd, sums);  // of proxies, which no other work touches then
+    QMD_USES(kWrite, out);
+  }
+};
+
+// What another rank has added for owned atoms, added to their sums.
+struct AddSums {
+  static constexpr const char* kName = "add_sums";
+  PatchExchange exchange;
+  int64_t* sums;  // by slot
+  Inlet in;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, exchange.slot_of, exchange.atom_count, in);
+    QMD_USES(kNone, exchange.patches);
+    QMD_USES(kAdd, sums);
+  }
+};
+
 // The forces on proxies, whose accumulators are left clear.
 struct SendForces {
   static constexpr const char* kName = "send_forces";

@@ -155,23 +155,35 @@ void receive_values(const ReceiveValues& op, ThreadGroup& threads) {
   });
 }
 
+// Sums of a step that blew up may leave their range: they wrap, as on a GPU, and the faults of the
+// step say that it is void.
+void add_to(int64_t& sum, int64_t more) {
+  sum = static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(more));
+}
+
+void return_sums(const ReturnSums& op, ThreadGroup& threads) {
+  over_atoms(op.exchange, threads, [&op, out = op.out.buffer(), n = op.out.number.get()](int m) {
+    write_returned<HostWords>(op, out, n, m);
+  });
+}
+
+void add_sums(const AddSums& op, ThreadGroup& threads) {
+  over_atoms(op.exchange, threads, [&op, in = op.in.buffer(), n = op.in.number.get()](int m) {
+    add_to(op.sums[slot_in(op.exchange.slot_of[m])], read_returned<HostWords>(op, in, n, m));
+  });
+}
+
 void send_forces(const SendForces& op, ThreadGroup& threads) {
   over_atoms(op.exchange, threads, [&op, out = op.out.buffer(), n = op.out.number.get()](int m) {
     write_force<HostWords>(op, out, n, m);
   });
 }
 
-// Sums of a step that blew up may leave their range: they wrap, as on a GPU, and the faults of the
-// step say that it is void.
 void receive_forces(const ReceiveForces& op, ThreadGroup& threads) {
   over_atoms(op.exchange, threads, [&op, in = op.in.buffer(), n = op.in.number.get()](int m) {
     const ForceParts force = read_force<HostWords>(op, in, n, m);
     const int slot = slot_in(op.exchange.slot_of[m]);
-    for (int d = 0; d < 3; ++d) {
-      int64_t& sum = op.slots.force[d][slot];
-      sum =
-          static_cast<int64_t>(static_cast<uint64_t>(sum) + static_cast<uint64_t>(force.along[d]));
-    }
+    for (int d = 0; d < 3; ++d) add_to(op.slots.force[d][slot], force.along[d]);
   });
 }
 
@@ -189,6 +201,8 @@ void add_atom_exchange_kernels(HostKernels& table) {
   table.add<ReceivePositions, receive_positions>();
   table.add<SendValues, send_values>();
   table.add<ReceiveValues, receive_values>();
+  table.add<ReturnSums, return_sums>();
+  table.add<AddSums, add_sums>();
   table.add<SendForces, send_forces>();
   table.add<ReceiveForces, receive_forces>();
 }

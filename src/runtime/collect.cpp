@@ -52,7 +52,7 @@ void collect_forces(const RankMemory& memory, Reach reach, std::vector<Vec3d>& f
     Vec3d& to = forces[static_cast<size_t>(atoms[s])];
     to = {from_fixed(f[s], kForceScale), from_fixed(f[n + s], kForceScale),
           from_fixed(f[2 * n + s], kForceScale)};
-    if (!memory.meshes.empty() && reach == Reach::kAll) to += Vec3d{l[s].x, l[s].y, l[s].z};
+    if (memory.long_range && reach == Reach::kAll) to += Vec3d{l[s].x, l[s].y, l[s].z};
   }
 }
 
@@ -69,7 +69,7 @@ std::array<int64_t, 3> force_sum(const RankMemory& memory) {
 // Where there are no lists, work is that of owned atoms, and does not move with computes.
 std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory) {
   std::vector<std::pair<int, int64_t>> result;
-  if (!memory.pairs) return result;
+  if (!memory.lists) return result;
   const SlotMemory& slots = memory.slots;
   const std::vector<PlacedPatch> patches = slots.patches.download();
   const std::vector<int32_t> placed = slots.placed_index();
@@ -79,8 +79,8 @@ std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory) {
     std::fill_n(compute_of.begin() + patch.start / kClusterSize, clusters_of(patch), result.size());
     result.emplace_back(compute, 0);
   }
-  const auto ranges = memory.pairs->list_ranges.download();
-  const auto lists = memory.pairs->lists.download(static_cast<size_t>(ranges[3]));
+  const auto ranges = memory.lists->list_ranges.download();
+  const auto lists = memory.lists->lists.download(static_cast<size_t>(ranges[3]));
   for (const size_t kind : {0, 2})  // interior, boundary
     for (int32_t l = ranges[kind]; l < ranges[kind + 1]; ++l) {
       const PairList& list = lists[static_cast<size_t>(l)];

@@ -71,9 +71,9 @@ void Rank::connect() {
       &momentum_,          &start_stage_, &rescale_,           &decide_};
   for (const Stages<Schedule>* stages : {&plain_, &coupled_})
     all.insert(all.end(), {&stages->middle, &stages->finish});
-  offer_grids(memory_, view_, executor_.mailboxes());
+  if (memory_.long_range) memory_.long_range->offer(view_, executor_.mailboxes());
   executor_.connect(all);
-  join_grids(memory_, view_, executor_.mailboxes());
+  if (memory_.long_range) memory_.long_range->join(view_, executor_.mailboxes());
 }
 
 size_t Rank::bytes() const {

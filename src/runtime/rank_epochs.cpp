@@ -77,7 +77,7 @@ void Rank::make_room(const Faults& faults) {
   if (!lacks_room(faults)) return;
   recordings_.forget();
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  for (ForceFamily* family : memory_.families) family->make_room(faults);
+  for (Rebuilt* part : memory_.rebuilt) part->make_room(faults);
 }
 
 // Messages that did not fit, of any rank: room for twice as much, and proxies and lists once more.

@@ -10,8 +10,9 @@ Schedule agree_schedule(RankMemory& m, const RankView& view, const Waiting* wait
   Schedule s({Edge::kAgree});
   std::vector<TaskId> last{
       s.add({"agree.note", Priority::kHalo, Stream::kMain, {}, [&m, waiting](Post&) {
-               m.device.launch(NoteAgreement{m.slots.faults.data(), m.terms.placed_count(),
-                                             kTermForms, waiting, m.agreement.data()});
+               const PlacedTerms placed = m.placed_terms();
+               m.device.launch(NoteAgreement{m.slots.faults.data(), placed.counts, placed.kinds,
+                                             waiting, m.agreement.data()});
              }})};
   for (const int peer : view.peers())
     last = {s.add_send(

@@ -8,7 +8,7 @@
 //
 // At the end the forces on virtual sites, if there are any, go to their parents.
 // Pairs and bonded terms are the work that the families of forces ask for (computes/force_family.h). Where
-// a family has several phases (implicit solvent), owners send proxies the values of each for the next one.
+// a family has several phases (implicit solvent), ranks hand over what each gives for the next one.
 // With one rank the messages vanish and the same tasks remain.
 #include "schedule/forces.h"
 
@@ -26,34 +26,36 @@
 namespace quiltmd {
 namespace {
 
-constexpr Edge kValueEdges[] = {Edge::kValues, Edge::kMoreValues};
+// The work of a family in a step, and its tasks as phase after phase is added.
+struct FamilyStep {
+  std::vector<Work> works;
+  std::vector<Handover> handovers;              // by phase
+  std::vector<TaskId> owned, proxies;           // what work of this phase waits for, by Positions
+  std::vector<TaskId> done, done_with_proxies;  // of this phase
 
-// By phase: what owners send to proxies once its work is done. One family has such at most.
-std::vector<float*> values_for_proxies(const RankMemory& memory) {
-  std::vector<float*> values;
-  for (ForceFamily* family : memory.families) {
-    std::vector<float*> own = family->values_for_proxies();
-    if (own.empty()) continue;
-    if (!values.empty()) throw std::logic_error("two families of forces send values to proxies");
-    values = std::move(own);
-  }
-  if (values.size() > std::size(kValueEdges))
-    throw std::logic_error("a family of forces has more phases than there are kinds of messages");
-  return values;
-}
-
-// The work of all families in a step that reads positions of these.
-std::vector<Work> step_work(RankMemory& memory, Energies energies, Positions positions) {
-  const int phases = static_cast<int>(values_for_proxies(memory).size());
-  std::vector<Work> found;
-  for (ForceFamily* family : memory.families)
-    for (Work& work : family->step_work(energies)) {
-      if (work.phase > (work.positions == Positions::kOwned ? 0 : phases))
+  FamilyStep(ForceFamily& family, Energies energies)
+      : works(family.step_work(energies)), handovers(family.handovers()) {
+    for (const Work& work : works)
+      if (work.phase > static_cast<int>(handovers.size()))
         throw std::logic_error(std::string(work.name) + " belongs to a phase that does not exist");
-      if (work.positions == positions) found.push_back(std::move(work));
-    }
-  return found;
-}
+  }
+  // Whether other ranks await what follows from it.
+  bool is_awaited(const Work& work) const {
+    return work.positions == Positions::kWithProxies ||
+           work.phase < static_cast<int>(handovers.size());
+  }
+};
+
+// One of its pieces.
+struct Piece {
+  FamilyStep* family;
+  const Work* work;
+
+  bool reads_proxies() const { return work->positions == Positions::kWithProxies; }
+  const std::vector<TaskId>& waits_for() const {
+    return reads_proxies() ? family->proxies : family->owned;
+  }
+};
 
 // Work that can be divided, beside a long-range sum whose kernels wait for those of other ranks. While
 // pairs run, whatever ends is followed by more of them, and a kernel of the sum finds no room. So a
@@ -76,36 +78,29 @@ MessageEnd step_message(const RankMemory& memory, Edge edge, const Exchange& exc
   return {edge, exchange.rank, memory.exchange.step_words(exchange)};
 }
 
-// Values of a phase, once the tasks `done` have made them, to the proxies of others, and those of the
-// proxies here; returns what the next phase waits for.
-std::vector<TaskId> add_values(Schedule& s, RankMemory& memory, const RankPlan& plan, int phase,
-                               float* values, std::vector<TaskId> done) {
-  const Edge edge = kValueEdges[phase];
-  for (size_t e = 0; e < plan.sends.size(); ++e)
-    s.add_send({"values.send", Priority::kHalo, Stream::kHalo}, done,
-               step_message(memory, edge, plan.sends[e]),
-               [&m = memory, e, values](const Outlet& out) {
-                 m.device.launch(m.exchange.send_values(e, values, out), Stream::kHalo);
-               });
-  std::vector<TaskId> ready = std::move(done);
-  for (size_t e = 0; e < plan.receives.size(); ++e)
-    ready.push_back(s.add_receive(
-        {"values.receive", Priority::kHalo, Stream::kHalo}, {},
-        step_message(memory, edge, plan.receives[e]), [&m = memory, e, values](const Inlet& in) {
-          m.device.launch(m.exchange.receive_values(e, values, in), Stream::kHalo);
-        }));
-  return ready;
+// The edge of the array that is handed over as this one in a step.
+Edge handover_edge(size_t number) {
+  if (number >= kMaxHandovers)
+    throw std::logic_error("families of forces hand over more than there are kinds of messages");
+  return static_cast<Edge>(static_cast<size_t>(Edge::kHandover) + number);
 }
 
 std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
   std::vector<Edge> edges{Edge::kPositions, Edge::kForces};
-  edges.insert(edges.end(), kValueEdges, kValueEdges + values_for_proxies(memory).size());
-  if (reach == Reach::kAll)
-    for (const MeshMemory& mesh : memory.meshes) {
-      const auto [charges, spectrum, spectrum_back, potential] = edges_of(mesh.of);
-      edges.insert(edges.end(), {charges, spectrum, spectrum_back, potential});
-    }
+  size_t arrays = 0;
+  for (const auto& family : memory.families)
+    for (const Handover& handover : family->handovers())
+      arrays += handover.values.size() + handover.sums.size();
+  for (size_t n = 0; n < arrays; ++n) edges.push_back(handover_edge(n));
+  if (reach == Reach::kAll && memory.long_range) {
+    const std::vector<Edge> of_sum = memory.long_range->edges();
+    edges.insert(edges.end(), of_sum.begin(), of_sum.end());
+  }
   return edges;
+}
+
+void append(std::vector<TaskId>& to, const std::vector<TaskId>& more) {
+  to.insert(to.end(), more.begin(), more.end());
 }
 
 // The forces on virtual sites to their parents, the long-range force so many times.
@@ -128,7 +123,9 @@ class ForceTasks {
         view_(view),
         plan_(view.plan()),
         energies_(energies),
-        rebuilt_(follows == Follows::kRebuild) {}
+        rebuilt_(follows == Follows::kRebuild) {
+    for (const auto& family : memory.families) families_.emplace_back(*family, energies);
+  }
 
   void send_positions() {
     for (size_t e = 0; e < plan_.sends.size(); ++e)
@@ -159,23 +156,23 @@ class ForceTasks {
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
   // other rank awaits starts when charges are on the grid and the next kernels of the chain have been
   // placed on the GPU.
-  void sum_long_range() { sum_ = add_long_range(s_, m_, view_, energies_); }
+  void sum_long_range() { sum_ = m_.long_range->add(s_, view_, energies_); }
 
-  // Work that reads proxies, phase by phase, and the forces on them to their owners.
-  void work_with_proxies() {
-    auto works = step_work(m_, energies_, Positions::kWithProxies);
-    // Kernels of many small blocks last: those of few large ones would find no room among them.
-    if (view_.ranks > 1) std::reverse(works.begin(), works.end());
-    const std::vector<float*> values = values_for_proxies(m_);
+  // Work that other ranks await, phase by phase, and the forces on proxies to their owners.
+  void work_for_others() {
+    const std::vector<Piece> pieces = awaited_pieces();
+    size_t handovers = 0;  // of the family with most
+    for (FamilyStep& family : families_) {
+      handovers = std::max(handovers, family.handovers.size());
+      family.owned = cleared_;
+      family.proxies = proxies_;
+    }
     proxies_used_ = proxies_;
-    std::vector<TaskId> ready = proxies_;
-    for (int phase = 0; phase <= static_cast<int>(values.size()); ++phase) {
-      std::vector<TaskId> done;
-      for (const Work& work : works)
-        if (work.phase == phase) done.push_back(add(work, Priority::kAwaited, ready));
-      proxies_used_.insert(proxies_used_.end(), done.begin(), done.end());
-      if (const auto k = static_cast<size_t>(phase); k < values.size())
-        ready = add_values(s_, m_, plan_, phase, values[k], std::move(done));
+    for (size_t phase = 0; phase <= handovers; ++phase) {
+      for (const Piece& piece : pieces)
+        if (static_cast<size_t>(piece.work->phase) == phase) add_awaited(piece);
+      for (FamilyStep& family : families_)
+        if (phase < family.handovers.size()) hand_over(family, family.handovers[phase]);
     }
     for (size_t e = 0; e < plan_.receives.size(); ++e)
       s_.add_send({"forces.send", Priority::kHalo, Stream::kHalo}, proxies_used_,
@@ -185,12 +182,17 @@ class ForceTasks {
                   });
   }
 
-  void work_of_owned() {
-    for (const Work& work : step_work(m_, energies_, Positions::kOwned))
-      if (sum_ && sum_->convolved && !rebuilt_ && work.launch_share)
-        add_in_parts(work);
-      else
-        added_.push_back(add(work, Priority::kLocal, cleared_));
+  // All other work.
+  void work_for_this_rank() {
+    for (FamilyStep& family : families_)
+      for (const Work& work : family.works) {
+        const Piece piece{&family, &work};
+        if (family.is_awaited(work)) continue;
+        if (sum_ && sum_->convolved && !rebuilt_ && work.launch_share)
+          add_in_parts(piece);
+        else
+          added_.push_back(add(piece, Priority::kLocal));
+      }
   }
 
   void receive_forces() {
@@ -206,28 +208,102 @@ class ForceTasks {
   Schedule finish() {
     std::vector<TaskId> all = cleared_;
     if (sum_) all.push_back(sum_->last);
-    for (const auto* tasks : {&added_, &proxies_used_})
-      all.insert(all.end(), tasks->begin(), tasks->end());
+    append(all, added_);
+    append(all, proxies_used_);
     add_site_forces(s_, m_, std::move(all), sum_ ? 1 : 0, energies_);
     return std::move(s_);
   }
 
  private:
+  // In the order in which they start: work that uses lists before what does not. Where there are several
+  // ranks the other way round, since kernels of many small blocks must come last: those of few large ones
+  // would find no room among them.
+  std::vector<Piece> awaited_pieces() {
+    std::vector<Piece> pieces;
+    for (FamilyStep& family : families_)
+      for (const Work& work : family.works)
+        if (family.is_awaited(work)) pieces.push_back({&family, &work});
+    std::stable_partition(pieces.begin(), pieces.end(),
+                          [](const Piece& piece) { return piece.work->lists == Lists::kUsed; });
+    if (view_.ranks > 1) std::reverse(pieces.begin(), pieces.end());
+    return pieces;
+  }
+
+  void add_awaited(const Piece& piece) {
+    const TaskId task = add(piece, Priority::kAwaited);
+    piece.family->done.push_back(task);
+    if (piece.reads_proxies()) piece.family->done_with_proxies.push_back(task);
+    (piece.reads_proxies() ? proxies_used_ : added_).push_back(task);
+  }
+
+  // What a family's ranks hand over once its phase is done. Sums come back for owned atoms, which all work of
+  // the next phase may read; values are those of proxies.
+  void hand_over(FamilyStep& family, const Handover& handover) {
+    family.owned = family.done;
+    for (int64_t* sums : handover.sums)
+      append(family.owned, return_sums(sums, family.done_with_proxies));
+    family.proxies = family.owned;
+    append(family.proxies, proxies_);
+    for (float* values : handover.values) append(family.proxies, send_values(values, family.done));
+    family.done.clear();
+    family.done_with_proxies.clear();
+  }
+
+  // Sums of proxies, once the tasks `done` have made them, to their owners; returns all tasks of this.
+  std::vector<TaskId> return_sums(int64_t* sums, const std::vector<TaskId>& done) {
+    const Edge edge = handover_edge(handed_over_++);
+    std::vector<TaskId> tasks;
+    for (size_t e = 0; e < plan_.receives.size(); ++e)
+      tasks.push_back(s_.add_send(
+          {"sums.return", Priority::kHalo, Stream::kHalo}, done,
+          step_message(m_, edge, plan_.receives[e]), [&m = m_, e, sums](const Outlet& out) {
+            m.device.launch(m.exchange.return_sums(e, sums, out), Stream::kHalo);
+          }));
+    for (size_t e = 0; e < plan_.sends.size(); ++e)
+      tasks.push_back(s_.add_receive(
+          {"sums.add", Priority::kHalo, Stream::kHalo}, {}, step_message(m_, edge, plan_.sends[e]),
+          [&m = m_, e, sums](const Inlet& in) {
+            m.device.launch(m.exchange.add_sums(e, sums, in), Stream::kHalo);
+          }));
+    return tasks;
+  }
+
+  // Values of owned atoms, once the tasks `done` have made them, to the proxies of others; returns the tasks
+  // that receive those of the proxies here.
+  std::vector<TaskId> send_values(float* values, const std::vector<TaskId>& done) {
+    const Edge edge = handover_edge(handed_over_++);
+    for (size_t e = 0; e < plan_.sends.size(); ++e)
+      s_.add_send({"values.send", Priority::kHalo, Stream::kHalo}, done,
+                  step_message(m_, edge, plan_.sends[e]), [&m = m_, e, values](const Outlet& out) {
+                    m.device.launch(m.exchange.send_values(e, values, out), Stream::kHalo);
+                  });
+    std::vector<TaskId> received;
+    for (size_t e = 0; e < plan_.receives.size(); ++e)
+      received.push_back(s_.add_receive(
+          {"values.receive", Priority::kHalo, Stream::kHalo}, {},
+          step_message(m_, edge, plan_.receives[e]), [&m = m_, e, values](const Inlet& in) {
+            m.device.launch(m.exchange.receive_values(e, values, in), Stream::kHalo);
+          }));
+    return received;
+  }
+
   // After a rebuild the lists are still being built on the side stream: what needs none and no other rank
   // awaits then ends the main one. Without the long-range sum pairs are the longest chain, and lead; not
-  // behind lists that are being built. What reads proxies has a stream of its own, but for pairs while
+  // behind lists that are being built. What others await has a stream of its own, but for pairs while
   // lists are being built where others go.
-  Stream stream_of(const Work& work) const {
+  Stream stream_of(const Piece& piece) const {
     const bool pairs_lead = !sum_ && !rebuilt_ && view_.ranks == 1;
-    const bool listed = work.lists == Lists::kUsed;
-    const bool awaited = view_.ranks > 1 && work.positions == Positions::kWithProxies;
+    const bool listed = piece.work->lists == Lists::kUsed;
+    const bool awaited = view_.ranks > 1 && piece.family->is_awaited(*piece.work);
     if (awaited && !(listed && rebuilt_)) return Stream::kBoundary;
     return (listed ? pairs_lead : rebuilt_) ? Stream::kMain : Stream::kSide;
   }
 
-  TaskId add(const Work& work, Priority priority, std::vector<TaskId> after) {
-    const Stream stream = stream_of(work);
-    if (sum_ && work.positions == Positions::kOwned) after.push_back(sum_->charged);
+  TaskId add(const Piece& piece, Priority priority) {
+    const Work& work = *piece.work;
+    const Stream stream = stream_of(piece);
+    std::vector<TaskId> after = piece.waits_for();
+    if (sum_ && priority == Priority::kLocal) after.push_back(sum_->charged);
     if (sum_ && rebuilt_ && stream == Stream::kMain) after.push_back(sum_->last);
     return s_.add({work.name,
                    priority,
@@ -239,9 +315,10 @@ class ForceTasks {
                    work.balance});
   }
 
-  void add_in_parts(const Work& work) {
+  void add_in_parts(const Piece& piece) {
+    const Work& work = *piece.work;
     for (const PartOfWork& part : parts_beside(*sum_)) {
-      std::vector<TaskId> after = cleared_;
+      std::vector<TaskId> after = piece.waits_for();
       if (part.after) after.push_back(*part.after);
       added_.push_back(s_.add({work.name,
                                Priority::kLocal,
@@ -262,6 +339,8 @@ class ForceTasks {
   const RankPlan& plan_;
   const Energies energies_;
   const bool rebuilt_;  // right before this step
+  std::vector<FamilyStep> families_;
+  size_t handed_over_ = 0;  // arrays, so far
   std::optional<LongRangeTasks> sum_;
   std::vector<TaskId> cleared_;       // forces; none where they are clear
   std::vector<TaskId> proxies_;       // are there
@@ -277,9 +356,9 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
   tasks.send_positions();
   if (before == Accumulators::kStale) tasks.clear_forces();
   tasks.receive_positions();
-  if (!memory.meshes.empty() && reach == Reach::kAll) tasks.sum_long_range();
-  tasks.work_with_proxies();
-  tasks.work_of_owned();
+  if (memory.long_range && reach == Reach::kAll) tasks.sum_long_range();
+  tasks.work_for_others();
+  tasks.work_for_this_rank();
   tasks.receive_forces();
   return tasks.finish();
 }

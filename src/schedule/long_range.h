@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tasks of the long-range sum (PME), spread over all ranks: each owns a slab of (y, z) planes
-// and a slab of x lines. Ranks whose kernels reach each other write into each other's grids; between
-// others, parts of grids are messages.
+// What a method for the long-range sum is to the schedule of a rank. Its messages are in the middle of its
+// work, so it is no force family: it owns its memory and adds tasks and messages of its own.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
+#include <vector>
 
-#include "schedule/forces.h"
 #include "schedule/mailboxes.h"
+#include "schedule/schedule.h"
 
 namespace quiltmd {
+
+struct RankView;
+struct Setup;
 
 struct LongRangeTasks {
   TaskId charged;  // what else is large may start
@@ -17,11 +22,30 @@ struct LongRangeTasks {
   // Set where other large work should start in parts: the last of them may start after this task.
   std::optional<TaskId> convolved = {};
 };
-LongRangeTasks add_long_range(Schedule& schedule, RankMemory& memory, const RankView& view,
-                              Energies energies);
 
-// What ranks whose kernels reach each other do before and after they tell each other where things are.
-void offer_grids(RankMemory& memory, const RankView& view, Mailboxes& mailboxes);
-void join_grids(RankMemory& memory, const RankView& view, const Mailboxes& mailboxes);
+class LongRangeSum {
+ public:
+  virtual ~LongRangeSum() = default;
+
+  // The box of the patch grid holds from here on; and that of the conditions, which a barostat has changed on
+  // the device.
+  virtual void take_box_of_grid() = 0;
+  virtual void take_box_of_conditions() = 0;
+  // The patch grid of a new plan holds; the box stays.
+  virtual void take_patches() = 0;
+
+  // Of all messages that its tasks have on any rank.
+  virtual std::vector<Edge> edges() const = 0;
+  // Forces on owned atoms into SlotMemory::long_range, energies into theirs.
+  virtual LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) = 0;
+  // What ranks whose kernels reach each other do before and after they tell each other where things are.
+  virtual void offer(const RankView&, Mailboxes&) {}
+  virtual void join(const RankView&, const Mailboxes&) {}
+
+  virtual size_t bytes() const = 0;
+};
+
+// That of the settings; null where there is none.
+std::unique_ptr<LongRangeSum> make_long_range(const Setup& setup, const SlotMemory& slots);
 
 }  // namespace quiltmd

@@ -79,13 +79,10 @@ std::string edge_name(int edge) {
       return "dispersion spectrum back";
     case Edge::kDispersionPotential:
       return "dispersion potential";
-    case Edge::kValues:
-    case Edge::kMoreValues:
-      return "values";
     case Edge::kForces:
       return "forces";
     default:
-      return "sums";
+      return edge < static_cast<int>(Edge::kForces) ? "values" : "sums";
   }
 }
 

@@ -85,7 +85,7 @@ struct MergeAgreement {
 };
 
 // At the end of a recording: its messages are no longer to come.
-inline constexpr int kMaxEdges = 20;
+inline constexpr int kMaxEdges = 32;
 struct CountMessages {
   static constexpr const char* kName = "count_messages";
   uint32_t* numbers;         // by edge

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives each family what it needs of the setup.
+// Gives lists and families what they need of the setup.
 #include "schedule/rank_memory.h"
 
 #include <algorithm>
@@ -8,13 +8,9 @@
 #include "computes/bonded/tables.h"
 #include "computes/energies.h"
 #include "computes/lists/entry_room.h"
-#include "computes/long_range/pme/setup.h"
 
 namespace quiltmd {
 namespace {
-
-// Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
-constexpr int kSmallSystem = 50000;
 
 // Excluded pairs that pair kernels skip: those that are terms; all, where they feel no reaction field.
 std::vector<std::array<int32_t, 2>> pairs_to_skip(const System& system,
@@ -23,15 +19,13 @@ std::vector<std::array<int32_t, 2>> pairs_to_skip(const System& system,
   return excluded_pairs_of_terms(system);
 }
 
-PairSetup pair_setup(const Setup& setup) {
+std::unique_ptr<ListMemory> make_lists(const Setup& setup, const SlotMemory& slots) {
+  if (!uses_lists(setup.system, setup.nonbonded)) return nullptr;
   const int atoms = setup.system.atom_count();
   const double reach = setup.nonbonded.cutoff + setup.lists.buffer;
-  return {setup.pairs,
-          setup.packed_pairs.table,
-          setup.ages,
-          atoms < kSmallSystem ? 2 : 1,
-          entries_of_list(atoms, atoms / setup.grid.box.volume(), reach),
-          pairs_to_skip(setup.system, setup.nonbonded)};
+  return std::make_unique<ListMemory>(
+      slots, ListSetup{setup.ages, entries_of_list(atoms, atoms / setup.grid.box.volume(), reach),
+                       pairs_to_skip(setup.system, setup.nonbonded)});
 }
 
 }  // namespace
@@ -44,29 +38,38 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance,
              {shared.plan.baths.of_groups, shared.bath_of_group}),
-      terms(slots),
-      agreement(on, 1),
-      families(make_families()) {
-  for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
-    meshes.emplace_back(slots, mesh, setup.nonbonded.order);
+      lists(make_lists(shared, slots)),
+      families(make_families()),
+      rebuilt(all_rebuilt()),
+      long_range(make_long_range(shared, slots)),
+      agreement(on, 1) {
   update_conditions();
 }
 
-std::vector<ForceFamily*> RankMemory::make_families() {
-  if (uses_lists(setup.system, setup.nonbonded))
-    return {&pairs.emplace(slots, pair_setup(setup)), &terms};
-  return {&all_pairs.emplace(slots, AllPairsSetup{setup.pairs, setup.packed_pairs.table}), &terms};
+std::vector<std::unique_ptr<ForceFamily>> RankMemory::make_families() const {
+  const FamilySetup of{slots, setup.nonbonded, setup.pairs, setup.packed_pairs, lists.get()};
+  std::vector<std::unique_ptr<ForceFamily>> made;
+  for (const FamilyMaker& make : setup.family_makers)
+    if (auto family = make(of)) made.push_back(std::move(family));
+  return made;
+}
+
+std::vector<Rebuilt*> RankMemory::all_rebuilt() const {
+  std::vector<Rebuilt*> all;
+  if (lists) all.push_back(lists.get());
+  for (const auto& family : families) all.push_back(family.get());
+  return all;
 }
 
 void RankMemory::update_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths);
   groups.set_baths(setup.plan.baths.of_groups);
-  for (MeshMemory& mesh : meshes) mesh.update_grid();
+  if (long_range) long_range->take_box_of_grid();
 }
 
 void RankMemory::update_box() {
   device.launch(slots.shift_patches());
-  for (MeshMemory& mesh : meshes) device.launch(mesh.update_box());
+  if (long_range) long_range->take_box_of_conditions();
 }
 
 std::vector<int> RankView::peers() const {
@@ -92,12 +95,11 @@ std::vector<int32_t> RankView::owners(int patches) const {
 
 void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
-  // Ranks share a mesh by what their patches reach of it.
-  for (MeshMemory& mesh : meshes) mesh.update_patches();
+  if (long_range) long_range->take_patches();
   const RankPlan& plan = view.plan();
   slots.set_plan(plan, remote_room(setup.system, plan, view.peers(), view.room));
   exchange.set_plan(plan, view.peers(), view.owners(slots.patch_grid.size()), view.room);
-  for (ForceFamily* family : families) family->set_plan(plan);
+  for (Rebuilt* part : rebuilt) part->set_plan(plan);
 }
 
 GroupWork RankMemory::group_work(int list_age) const {
@@ -112,10 +114,16 @@ SpreadSiteForces RankMemory::spread_site_forces(float long_range_weight, Energie
   return {work, groups.sites(), energies == Energies::kAdd ? energy : nullptr};
 }
 
+PlacedTerms RankMemory::placed_terms() const {
+  for (const auto& family : families)
+    if (const PlacedTerms placed = family->placed_terms(); placed.counts) return placed;
+  return {};
+}
+
 size_t RankMemory::bytes() const {
   size_t sum = slots.bytes() + exchange.bytes() + groups.bytes();
-  for (const MeshMemory& mesh : meshes) sum += mesh.bytes();
-  for (const ForceFamily* family : families) sum += family->bytes();
+  if (long_range) sum += long_range->bytes();
+  for (const Rebuilt* part : rebuilt) sum += part->bytes();
   return sum;
 }
 

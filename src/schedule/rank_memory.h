@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one rank: what lies by slot, the tables of hydrogen groups, and the families of
-// forces, each with memory of its own. A new family is one more member and its place in `families`.
+// The memory of one rank: what lies by slot, the tables of hydrogen groups, pair lists, the families of
+// forces and the long-range sum, each with memory of its own.
 #pragma once
 
-#include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include "computes/all_pairs/all_pairs_memory.h"
-#include "computes/bonded/term_memory.h"
 #include "computes/force_family.h"
-#include "computes/long_range/pme/mesh_memory.h"
-#include "computes/nonbonded/pair_memory.h"
+#include "computes/lists/list_memory.h"
 #include "decomposition/exchange_memory.h"
 #include "decomposition/slot_memory.h"
 #include "integrators/group_memory.h"
 #include "schedule/links.h"
+#include "schedule/long_range.h"
 #include "schedule/operations.h"
 #include "schedule/setup.h"
 
@@ -57,6 +55,8 @@ struct RankMemory {
   GroupWork group_work(int list_age) const;
   // Of the long-range force so many times.
   SpreadSiteForces spread_site_forces(float long_range_weight, Energies energies) const;
+  // Of the family that has them.
+  PlacedTerms placed_terms() const;
   size_t bytes() const;
 
   const Setup& setup;
@@ -64,17 +64,15 @@ struct RankMemory {
   SlotMemory slots;
   ExchangeMemory exchange;
   GroupMemory groups;
-  std::optional<PairMemory> pairs;          // with a cutoff
-  std::optional<AllPairsMemory> all_pairs;  // without
-  TermMemory terms;
-  std::deque<MeshMemory> meshes;  // with PME: of charges; and of the dispersion
-  Buffer<Agreement> agreement;    // of all ranks
-  // In the order in which their work is added to a step, what other ranks await before what they
-  // do not.
-  const std::vector<ForceFamily*> families;
+  const std::unique_ptr<ListMemory> lists;  // null where pairs have no cutoff
+  const std::vector<std::unique_ptr<ForceFamily>> families;
+  const std::vector<Rebuilt*> rebuilt;             // the lists, and the families
+  const std::unique_ptr<LongRangeSum> long_range;  // null where there is none
+  Buffer<Agreement> agreement;                     // of all ranks
 
  private:
-  std::vector<ForceFamily*> make_families();
+  std::vector<std::unique_ptr<ForceFamily>> make_families() const;
+  std::vector<Rebuilt*> all_rebuilt() const;
 };
 
 }  // namespace quiltmd

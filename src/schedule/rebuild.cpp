@@ -94,8 +94,8 @@ Schedule proxies_and_lists_schedule(RankMemory& memory, const RankView& view) {
   if (memory.setup.grid.is_open())
     chain.add("spread", [&m = memory](Post&) { m.device.launch(m.slots.check_spread()); });
   // What makes lists goes beside the rest: the long-range sum need not wait for it.
-  for (ForceFamily* family : memory.families)
-    for (const Work& work : family->rebuild_work()) {
+  for (Rebuilt* part : memory.rebuilt)
+    for (const Work& work : part->rebuild_work()) {
       const Stream stream = work.lists == Lists::kUsed ? Stream::kSide : Stream::kMain;
       s.add({work.name, Priority::kLocal, stream, chain.last(),
              [launch = work.launch, stream](Post&) { launch(stream, 0); }});

@@ -35,12 +35,13 @@ enum class Edge {
   kDispersionSpectrum,
   kDispersionSpectrumBack,
   kDispersionPotential,
-  kValues,      // of the first phase of forces, and
-  kMoreValues,  // of the second one
-  kForces,
+  kHandover,  // and those after it: what families of forces hand over after their phases, in order
+  kForces = kHandover + 8,
   kSums,  // and those after it: the reductions of a schedule, in order
 };
 inline constexpr int kEdges = kMaxEdges;
+inline constexpr int kMaxHandovers =
+    static_cast<int>(Edge::kForces) - static_cast<int>(Edge::kHandover);
 inline constexpr int kMaxReductions = kEdges - static_cast<int>(Edge::kSums);
 
 // A message that a task sends or awaits: its edge, the other rank, and how large it may be.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "computes/energies.h"
+#include "computes/force_family.h"
 #include "computes/lists/list_ages.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "computes/nonbonded_settings.h"
@@ -49,6 +50,8 @@ struct Setup {
   double virial_by_density() const { return background.virial + dispersion.virial; }
 
   double constraint_loss() const;  // kJ/mol, in a step
+
+  std::vector<FamilyMaker> family_makers = quiltmd::family_makers();
 };
 
 // What atoms lie in: a periodic box, or none (decomposition/open_box.h).

@@ -82,7 +82,7 @@ void terms_that_reach_too_far_are_reported(Pair devices) {
 
 int64_t count_placed(const TermMemory& terms, Device& device) {
   std::array<int32_t, kTermForms> counts;
-  device.copy_out(counts.data(), terms.placed_count(), sizeof counts);
+  device.copy_out(counts.data(), terms.placed_terms().counts, sizeof counts);
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 

@@ -161,6 +161,26 @@ void forces_are_added(Device& device) {
   CHECK(same_bits(from.force.download(), sent));
 }
 
+// Sums of proxies, of which nothing is left there.
+void sums_are_returned(Device& device) {
+  const auto there = random_values<int64_t>(ExchangedSlots::kSlots, 1),
+             here = random_values<int64_t>(ExchangedSlots::kSlots, 2);
+  const Buffer<int64_t> from(device, there), to(device, here);
+  const ExchangedAtoms atoms(device);
+  const Loop loop(device, atoms.side(atoms.sender).step_words());
+  device.launch(ReturnSums{atoms.side(atoms.sender), from.data(), loop.out()});
+  device.launch(AddSums{atoms.side(atoms.receiver), to.data(), loop.in()});
+  auto left = there, sums = here;
+  for (size_t m = 0; m < ExchangedAtoms::kAtoms; ++m) {
+    int64_t& sum = sums[ExchangedAtoms::got(m)];
+    sum = static_cast<int64_t>(static_cast<uint64_t>(sum) +
+                               static_cast<uint64_t>(there[ExchangedAtoms::sent(m)]));
+    left[ExchangedAtoms::sent(m)] = 0;
+  }
+  CHECK(same_bits(to.download(), sums));
+  CHECK(same_bits(from.download(), left));
+}
+
 void sums_are_exact(Device& device) {
   for (const int count : {1, 3, 100}) {
     const auto n = static_cast<size_t>(count);
@@ -223,6 +243,7 @@ std::vector<Case> exchange_cases(Pair devices) {
   return {{"grids arrive", [&device] { grids_arrive(device); }},
           {"positions arrive", [&device] { positions_arrive(device); }},
           {"forces are added", [&device] { forces_are_added(device); }},
+          {"sums are returned", [&device] { sums_are_returned(device); }},
           {"sums are exact", [&device] { sums_are_exact(device); }},
           {"agreements merge", [&device] { agreements_merge(device); }},
           {"damaged agreements are faults", [&device] { damaged_agreements_are_faults(device); }}};

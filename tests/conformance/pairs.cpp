@@ -165,7 +165,7 @@ void shells_hold_what_is_near(Pair devices) {
   const Molecules m = make_molecules(kBox, 11);
   PairRank rank(devices.device, m, ewald(2.92));
   rank.build();
-  const auto entries = rank.pairs.entries.download();
+  const auto entries = rank.lists.entries.download();
   int wrong = 0, outside = 0;
   for (const PairList& list : rank.used_lists()) {
     int before = list.masked;
@@ -231,22 +231,22 @@ void refused_lists_stay(Pair devices) {
     PairRank rank(*device, make_molecules(kBox, 3), ewald(3.0));
     rank.build();
     rank.faults.upload({Faults{.refused = 1}});
-    rank.pairs.entry_count.upload({-5});
-    rank.pairs.first_list.upload(std::vector<int32_t>(rank.pairs.first_list.size(), -6));
-    device->launch(rank.pairs.number_lists());
-    CHECK(rank.pairs.entry_count.download()[0] == -5);
-    CHECK(rank.pairs.first_list.download()[0] == -6);
+    rank.lists.entry_count.upload({-5});
+    rank.lists.first_list.upload(std::vector<int32_t>(rank.lists.first_list.size(), -6));
+    device->launch(rank.lists.number_lists());
+    CHECK(rank.lists.entry_count.download()[0] == -5);
+    CHECK(rank.lists.first_list.download()[0] == -6);
 
     rank.build();
-    const auto count = rank.pairs.entry_count.download();
+    const auto count = rank.lists.entry_count.download();
     rank.faults.upload({Faults{.refused = 1}});
-    device->fill(rank.pairs.lists.data(), 0, rank.pairs.lists.bytes(), Stream::kMain);
-    device->fill(rank.pairs.entries.data(), 0, rank.pairs.entries.bytes(), Stream::kMain);
-    device->launch(rank.pairs.build_lists());
-    CHECK(rank.pairs.entry_count.download() == count);
+    device->fill(rank.lists.lists.data(), 0, rank.lists.lists.bytes(), Stream::kMain);
+    device->fill(rank.lists.entries.data(), 0, rank.lists.entries.bytes(), Stream::kMain);
+    device->launch(rank.lists.build_lists());
+    CHECK(rank.lists.entry_count.download() == count);
     const auto lists = rank.used_lists();
     CHECK(std::all_of(lists.begin(), lists.end(), [](const auto& l) { return l.count() == 0; }));
-    const auto entries = rank.pairs.entries.download();
+    const auto entries = rank.lists.entries.download();
     CHECK(std::all_of(entries.begin(), entries.end(), [](uint32_t entry) { return entry == 0; }));
   }
 }

@@ -151,8 +151,8 @@ inline constexpr double kDoubt = 1e-5;
 
 inline PairCounts pairs_in_lists(const PairRank& rank, const System& system) {
   PairCounts counts;
-  const auto entries = rank.pairs.entries.download();
-  const auto masks = rank.pairs.masks.download();
+  const auto entries = rank.lists.entries.download();
+  const auto masks = rank.lists.masks.download();
   std::map<std::pair<int, int>, bool> excluded;
   for (const auto& [i, j] : system.exclusions) excluded[std::minmax(i, j)] = true;
   for (const PairList& list : rank.used_lists()) {

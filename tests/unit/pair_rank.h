@@ -45,11 +45,12 @@ class PairRank : public OneRank {
   }
   float reach_of(int shell) const { return static_cast<float>(reach_of(choices, shell)); }
   std::vector<PairList> used_lists() const {
-    return pairs.lists.download(static_cast<size_t>(pairs.list_ranges.download()[3]));
+    return lists.lists.download(static_cast<size_t>(lists.list_ranges.download()[3]));
   }
   std::vector<Vec3d> forces() const;  // by atom
 
   Choices choices;
+  ListMemory lists;
   PairMemory pairs;
   // Host copies of what does not change.
   std::vector<Float4> host_local;
@@ -59,8 +60,7 @@ class PairRank : public OneRank {
   static PatchGrid grid_of(const Molecules& molecules, const Choices& choices);
   PairRank(Device& device, const Molecules& molecules, const PackedPairs& packed,
            const Choices& choices);
-  static PairSetup setup_of(const System& system, const PackedPairs& packed,
-                            const Choices& choices);
+  static ListSetup lists_of(const Choices& choices);
 };
 
 inline PairRank::PairRank(Device& on, const Molecules& molecules, const Choices& chosen)
@@ -70,11 +70,14 @@ inline PairRank::PairRank(Device& on, const Molecules& molecules, const PackedPa
                           const Choices& chosen)
     : OneRank(on, molecules.system, grid_of(molecules, chosen), packed.atoms, chosen.gap),
       choices(chosen),
-      pairs(*this, setup_of(molecules.system, packed, chosen)) {
+      lists(*this, lists_of(chosen)),
+      pairs(*this, lists,
+            {pair_parameters(molecules.system, chosen.settings, packed.form), packed.table,
+             chosen.pieces}) {
   start_from(molecules.positions, std::vector<Vec3d>(molecules.positions.size()), {});
   lay_out();
   if (chosen.gap) move_slots(chosen.gap);
-  pairs.set_plan(plan());
+  lists.set_plan(plan());
   const auto used = static_cast<size_t>(owned_slots.download()[0]);
   host_local = local.download(used);
   host_atom = atom.download(used);
@@ -85,16 +88,12 @@ inline PatchGrid PairRank::grid_of(const Molecules& molecules, const Choices& ch
                          std::max(choices.reach, choices.grid_reach), choices.away);
 }
 
-inline PairSetup PairRank::setup_of(const System& system, const PackedPairs& packed,
-                                    const Choices& choices) {
-  PairSetup setup{};
-  setup.parameters = pair_parameters(system, choices.settings, packed.form);
-  setup.table = packed.table;
+inline ListSetup PairRank::lists_of(const Choices& choices) {
+  ListSetup setup{};
   for (int shell = 0; shell < kShells; ++shell) {
     setup.ages.reach[shell] = reach_of(choices, shell);
     setup.ages.shell.push_back(shell);
   }
-  setup.pieces = choices.pieces;
   setup.long_exclusions = choices.long_exclusions;
   return setup;
 }
@@ -102,10 +101,10 @@ inline PairSetup PairRank::setup_of(const System& system, const PackedPairs& pac
 inline void PairRank::build() {
   device.launch(bound_clusters());
   for (int need = -1; need != 0;) {
-    if (need > 0) pairs.grow_entries(static_cast<size_t>(need));
+    if (need > 0) lists.grow_entries(static_cast<size_t>(need));
     device.fill(faults.data(), 0, faults.bytes(), Stream::kMain);
-    device.launch(pairs.number_lists());
-    device.launch(pairs.build_lists());
+    device.launch(lists.number_lists());
+    device.launch(lists.build_lists());
     need = faults.download()[0].room_needed[kListEntries];
   }
 }

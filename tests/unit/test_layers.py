@@ -90,6 +90,16 @@ def test_allowed_includes_pass(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_a_new_family_of_forces_needs_no_line(tmp_path: Path) -> None:
+    """Its folder sees what families see, and no other one."""
+    listed = '#include "computes/lists/operations.h"\n'
+    files = {"computes/lists/operations.h": "", "computes/embedded/host.cpp": listed}
+    assert run_check(plant(tmp_path, files)).returncode == 0
+    done = run_check(plant(tmp_path, {"computes/embedded/cuda.cu": '#include "runtime/rank.h"\n'}))
+    assert done.returncode == 1
+    assert "src/computes/embedded/cuda.cu:1: " in done.stdout
+
+
 def test_folder_outside_the_table_is_rejected(tmp_path: Path) -> None:
     done = run_check(plant(tmp_path, {"extras/tool.h": ""}))
     assert done.returncode == 1

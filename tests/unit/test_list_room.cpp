@@ -86,7 +86,7 @@ Outcome run(const Prepared& p, const Assignment& assignment) {
     devices.push_back(std::make_unique<HostDevice>(1, host_kernels()));
     all.push_back(std::make_unique<Rank>(p.setup, *devices.back(), *ends[static_cast<size_t>(r)],
                                          RankView{r, ranks, plans}));
-    result.first_lists.push_back(all.back()->memory().pairs->lists.size());
+    result.first_lists.push_back(all.back()->memory().lists->lists.size());
   }
   std::vector<std::thread> threads;
   for (auto& rank : all)
@@ -99,7 +99,7 @@ Outcome run(const Prepared& p, const Assignment& assignment) {
   result.velocities.resize(p.state.positions.size());
   for (const auto& rank : all) {
     add_owned(rank->memory().slots, result);
-    result.lists.push_back(rank->memory().pairs->lists.size());
+    result.lists.push_back(rank->memory().lists->lists.size());
   }
   return result;
 }

@@ -38,7 +38,7 @@ void lists_do_not_depend_on_threads_or_slots() {
   a.build();
   b.build();
   const auto lists_a = a.used_lists(), lists_b = b.used_lists();
-  const auto entries_a = a.pairs.entries.download(), entries_b = b.pairs.entries.download();
+  const auto entries_a = a.lists.entries.download(), entries_b = b.lists.entries.download();
   const int offset = moved.gap / kClusterSize;
   CHECK(lists_a.size() == lists_b.size());
   for (size_t l = 0; l < lists_a.size(); ++l) {

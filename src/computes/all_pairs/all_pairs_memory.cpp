@@ -120,9 +120,9 @@ std::vector<Work> AllPairsMemory::step_work(Energies energies) {
       {"solvent.forces", Positions::kWithProxies, Lists::kUsed, chain, Balance::kStays, 2}};
 }
 
-std::vector<float*> AllPairsMemory::values_for_proxies() {
+std::vector<Handover> AllPairsMemory::handovers() {
   if (!has_solvent()) return {};
-  return {radii.data(), slopes.data()};
+  return {{.values = {radii.data()}}, {.values = {slopes.data()}}};
 }
 
 AllPairs AllPairsMemory::pairs() const {

@@ -25,7 +25,7 @@ class AllPairsMemory final : public ForceFamily {
   void set_plan(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
-  std::vector<float*> values_for_proxies() override;
+  std::vector<Handover> handovers() override;
   size_t bytes() const override { return make_.bytes(); }
 
   LayOutRoster lay_out_roster() const;

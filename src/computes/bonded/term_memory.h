@@ -30,7 +30,8 @@ class TermMemory final : public ForceFamily {
   TermForces term_forces(Energies energies) const;
 
   const TermTables& tables() const { return tables_; }
-  const int32_t* placed_count() const { return placed_count_.data(); }  // by form
+  // By form.
+  PlacedTerms placed_terms() const override { return {placed_count_.data(), kTermForms}; }
 
  private:
   struct Arrays {

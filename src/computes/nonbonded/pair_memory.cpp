@@ -1,111 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/nonbonded/pair_memory.h"
 
-#include <algorithm>
-#include <utility>
-
-#include "computes/lists/entry_room.h"
-#include "computes/lists/exclusion_arrays.h"
-
 namespace quiltmd {
-namespace {
 
-// On a rank of several: lists that are expected, and some more.
-size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 128; }
-
-// Whether a GPU puts so many lists in order, the longest first: if the lists that end last are short,
-// multiprocessors idle less while they wait for them. Fewer lists all start at once. With more, the end is a
-// small part of the kernel, and neighbouring lists, which share atoms, would be so far apart in time that
-// these have left the cache.
-bool are_ordered(size_t lists) { return lists >= 1 << 12 && lists <= 1 << 16; }
-
-}  // namespace
-
-PairMemory::PairMemory(const SlotMemory& slots, PairSetup setup)
-    : slots_(slots), setup_(std::move(setup)), make_(slots.device) {
-  const int atoms = slots.system.atom_count();
-  const ExclusionArrays exclusions = exclusion_arrays(atoms, slots.system.exclusions);
-  exclusion_start_ = make_.filled(exclusions.start);
-  excluded_ = make_.filled(exclusions.partners);
-  if (!setup_.long_exclusions.empty()) {
-    const ExclusionArrays long_exclusions = exclusion_arrays(atoms, setup_.long_exclusions);
-    long_exclusion_start_ = make_.filled(long_exclusions.start);
-    long_excluded_ = make_.filled(long_exclusions.partners);
-  }
-  table_ = make_.filled(setup_.table);
-  entry_count = make_.room<int32_t>(1);
-  list_ranges = make_.room<int32_t>(4);
-}
-
-void PairMemory::make_room_for_entries(size_t count) {
-  if (count <= entries.size()) return;
-  make_.renew(entries, count);
-  make_.renew(masks, count);
-  if (!setup_.long_exclusions.empty()) make_.renew(long_exclusion_masks, count);
-}
-
-void PairMemory::grow_entries(size_t need) {
-  make_room_for_entries(more_entries(entries.size(), need));
-}
-
-void PairMemory::make_room(const Faults& faults) {
-  const int32_t* const need = faults.room_needed;
-  const auto lists_for = [](int32_t count) { return count ? with_reserve(count) : 0; };
-  make_room_for_lists(lists_for(need[kInteriorLists]), lists_for(need[kBoundaryLists]));
-  if (need[kListEntries]) grow_entries(static_cast<size_t>(need[kListEntries]));
-  slots_.device.launch(number_lists());
-  slots_.device.launch(build_lists());
-}
-
-// Interior lists come first, and boundary lists behind the room for these: kernels are launched for
-// the room, and know the number of the first list that they take.
-void PairMemory::make_room_for_lists(size_t interior, size_t boundary) {
-  interior_room_ = std::max(interior_room_, interior);
-  boundary_room_ = std::max(boundary_room_, boundary);
-  if (interior_room_ + boundary_room_ > lists.size())
-    make_.renew(lists, interior_room_ + boundary_room_);
-  if (are_ordered(lists.size()) && unordered_.size() < lists.size()) {
-    make_.renew(unordered_, lists.size());
-    make_.renew(lengths_, 1);
-  }
-}
-
-// What so many computes are likely to have at the system's mean density.
-double PairMemory::lists_of(int computes) const {
-  const double atoms = slots_.system.atom_count();
-  return computes * (atoms / kClusterSize / slots_.patch_grid.size() + 0.5);
-}
-
-// All lists that there can be at most.
-size_t PairMemory::room_for_lists(int computes) const {
-  const size_t all = whole_system(slots_.system, slots_.patch_grid).slots / kClusterSize;
-  if (computes == 0 || computes == slots_.patch_grid.size()) return computes ? all : 0;
-  return std::min(with_reserve(lists_of(computes)), all);
-}
-
-void PairMemory::set_plan(const RankPlan& plan) {
-  const PatchGrid& grid = slots_.patch_grid;
-  const std::vector<int32_t> placed_index = slots_.placed_index();
-  std::vector<int32_t> computes, neighbours;
-  for (const int c : plan.computes) {
-    computes.push_back(placed_index[static_cast<size_t>(c)]);
-    for (int code = 0; code < grid.codes(); ++code)
-      neighbours.push_back(placed_index[static_cast<size_t>(grid.neighbour(c, code))]);
-  }
-  compute_count_ = static_cast<int>(computes.size());
-  interior_ = plan.interior;
-  make_.renew(computes_, computes);
-  make_.renew(neighbours_, neighbours);
-  make_.renew(first_list, computes.size() + 1);
-  make_room_for_lists(room_for_lists(interior_), room_for_lists(compute_count_ - interior_));
-  make_room_for_entries(expected_entries(setup_.entries_of_list, lists_of(compute_count_)));
-}
-
-std::vector<Work> PairMemory::rebuild_work() {
-  return {{"lists.build", Positions::kWithProxies, Lists::kUsed, [this](Stream stream, int) {
-             slots_.device.launch(number_lists(), stream);
-             slots_.device.launch(build_lists(), stream);
-           }}};
+PairMemory::PairMemory(const SlotMemory& slots, const ListMemory& lists, const PairSetup& setup)
+    : slots_(slots),
+      lists_(lists),
+      parameters_(setup.parameters),
+      pieces_(setup.pieces),
+      make_(slots.device) {
+  table_ = make_.filled(setup.table);
 }
 
 std::vector<Work> PairMemory::step_work(Energies energies) {
@@ -115,7 +19,7 @@ std::vector<Work> PairMemory::step_work(Energies energies) {
     };
   };
   std::vector<Work> work;
-  if (compute_count_ > interior_)
+  if (lists_.has(Part::kBoundary))
     work.push_back({"pairs.boundary", Positions::kWithProxies, Lists::kUsed,
                     forces(Part::kBoundary), Balance::kMovesWithComputes});
   work.push_back({"pairs.interior", Positions::kOwned, Lists::kUsed, forces(Part::kInterior),
@@ -123,71 +27,23 @@ std::vector<Work> PairMemory::step_work(Energies energies) {
   return work;
 }
 
-NumberLists PairMemory::number_lists() const {
-  return {slots_.patches.data(),
-          computes_.data(),
-          compute_count_,
-          interior_,
-          static_cast<int>(interior_room_),
-          static_cast<int>(boundary_room_),
-          first_list.data(),
-          list_ranges.data(),
-          entry_count.data(),
-          slots_.faults.data()};
-}
-
-BuildLists PairMemory::build_lists() const {
-  BuildLists op{};
-  op.slots = slots_.slots();
-  op.slot_capacity = slots_.capacity();
-  op.patches = slots_.patches.data();
-  op.bounds = slots_.bounds.data();
-  op.exclusions = {exclusion_start_.data(), excluded_.data()};
-  op.long_exclusions = {long_exclusion_start_.data(), long_excluded_.data()};
-  op.slot_of_atom = slots_.slot_of_atom.data();
-  op.grid = slots_.grid_view();
-  op.computes = computes_.data();
-  op.neighbours = neighbours_.data();
-  op.compute_count = compute_count_;
-  op.interior = interior_;
-  op.first_list = first_list.data();
-  for (int s = 0; s < kShells; ++s) op.reach[s] = static_cast<float>(setup_.ages.reach[s]);
-  op.lists = lists.data();
-  op.list_capacity = static_cast<int>(lists.size());
-  if (are_ordered(lists.size())) {
-    op.unordered = unordered_.data();
-    op.lengths = lengths_.data();
-  }
-  op.entries = entries.data();
-  op.masks = masks.data();
-  op.long_exclusion_masks = long_exclusion_masks.data();
-  op.entry_capacity = static_cast<int>(entries.size());
-  op.entry_count = entry_count.data();
-  op.faults = slots_.faults.data();
-  return op;
-}
-
 PairForces PairMemory::pair_forces(Part part, Energies energies, int list_age, Share share) const {
+  const ListRange range = lists_.range(part, share);
   PairForces op{};
   op.slots = slots_.slots();
   op.slot_capacity = slots_.capacity();
-  op.lists = lists.data();
-  const bool interior = part == Part::kInterior;
-  const size_t room = interior ? interior_room_ : boundary_room_;
-  const auto place = [room](double fraction) {
-    return static_cast<int>(fraction * static_cast<double>(room));
-  };
-  op.first = (interior ? 0 : static_cast<int>(interior_room_)) + place(share.from);
-  op.end = list_ranges.data() + (interior ? 1 : 3);
-  op.capacity = place(share.to) - place(share.from);
-  op.shell = setup_.ages.shell[static_cast<size_t>(list_age)];
-  op.entries = entries.data();
-  op.masks = masks.data();
-  op.long_exclusion_masks = long_exclusion_masks.data();
+  op.lists = lists_.lists.data();
+  op.first = range.first;
+  op.end = range.end;
+  op.capacity = range.capacity;
+  op.shell = lists_.shell(list_age);
+  op.entries = lists_.entries.data();
+  op.masks = lists_.masks.data();
+  op.long_exclusion_masks = lists_.long_exclusion_masks.data();
   op.shifts = slots_.grid_view().shifts;
   op.codes = slots_.grid_view().codes;
-  op.pieces = setup_.pieces;
-  op.parameters = setup_.parameters;
+  op.pieces = pieces_;
+  op.parameters = parameters_;
   op.table = table_.data();
   op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
   return op;

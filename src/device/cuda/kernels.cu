@@ -9,11 +9,7 @@ const CudaKernels& cuda_kernels() {
     CudaKernels kernels;
     add_layout_kernels(kernels);
     add_atom_exchange_kernels(kernels);
-    add_lists_kernels(kernels);
-    add_nonbonded_kernels(kernels);
-    add_all_pairs_kernels(kernels);
-    add_bonded_kernels(kernels);
-    add_pme_kernels(kernels);
+    add_computes_kernels(kernels);
     add_integrator_kernels(kernels);
     add_schedule_kernels(kernels);
     return kernels;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of kernel families of the `cpu` device: a new family is one line here and one in
-// kernels.cpp.
+// The kernels of the `cpu` device.
 #pragma once
 
 #include "device/host/host_device.h"
@@ -9,11 +8,8 @@ namespace quiltmd {
 
 void add_layout_kernels(HostKernels& table);
 void add_atom_exchange_kernels(HostKernels& table);
-void add_lists_kernels(HostKernels& table);
-void add_nonbonded_kernels(HostKernels& table);
-void add_all_pairs_kernels(HostKernels& table);
-void add_bonded_kernels(HostKernels& table);
-void add_pme_kernels(HostKernels& table);
+// Those of all folders under src/computes, which the build finds (cmake/families.cmake).
+void add_computes_kernels(HostKernels& table);
 void add_integrator_kernels(HostKernels& table);
 void add_schedule_kernels(HostKernels& table);
 

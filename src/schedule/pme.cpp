@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+// PME in one step: charges to those who transform them; spectra to the owners of lines
+// (in pencils, by way of the owners of columns); back; potentials to the owners of atoms. Sums on the way
+// are integers, and a plane or line is transformed whole by one rank, so the result is the same for any
+// number of ranks.
+#include "schedule/pme.h"
+
+#include <algorithm>
+#include <string>
+
+#include "computes/long_range/pme/setup.h"
+#include "schedule/grid_shares.h"
+#include "schedule/rank_memory.h"
+
+namespace quiltmd {
+namespace {
+
+// Whether kernels write into the grids of all other ranks, and not only into messages.
+bool writes_to_grids_of_peers(const RankView& view) {
+  const bool kernels_reach_all = !view.has(Carrier::kHost) && !view.has(Carrier::kCommunicator);
+  return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && kernels_reach_all &&
+         view.ranks <= kMaxMarks + 1;
+}
+
+// Adds tasks for one rank; every hop is one method of those that inherit from this.
+class MeshTasks {
+ public:
+  // `after`: what writes forces before; of a mesh whose forces are added to those of another.
+  MeshTasks(Schedule& schedule, Device& device, const Setup& setup, MeshMemory& mesh,
+            const RankView& view, Energies energies, std::vector<TaskId> after)
+      : s_(schedule),
+        device_(device),
+        mesh_(mesh),
+        edges_(edges_of(mesh.of)),
+        view_(view),
+        shares_(setup, mesh.grid, view.plans, view.mesh),
+        block_(shares_.block(view.rank)),
+        energies_(energies),
+        before_forces_(std::move(after)) {}
+
+ protected:
+  TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
+              std::vector<MessageEnd> awaits = {}, std::vector<MessageEnd> sends = {}) {
+    return s_.add({name_of(name), Priority::kLongRange, Stream::kMain, std::move(after),
+                   std::move(run), std::move(awaits), std::move(sends)});
+  }
+  std::string name_of(const char* task) const {
+    return (mesh_.of == MeshOf::kCharges ? "pme." : "lj-pme.") + std::string(task);
+  }
+
+  // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
+  void send(const char* name, Edge edge, int peer, TaskId after, const GridRuns& runs,
+            const void* grid, std::vector<TaskId>* sent = nullptr) {
+    const auto words = static_cast<size_t>(runs.words());
+    if (words == 0) return;
+    const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
+    const TaskId id = s_.add_send(
+        {name_of(name), Priority::kLongRange, Stream::kMain}, {after}, {edge, peer, words},
+        [&device = device_, part, from = static_cast<const uint32_t*>(grid)](const Outlet& out) {
+          device.launch(SendGrid{part, from, out});
+        });
+    if (sent) sent->push_back(id);
+  }
+  template <class Op>
+  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after,
+               const GridRuns& runs, void* grid, std::vector<TaskId>& ready) {
+    const auto words = static_cast<size_t>(runs.words());
+    if (words == 0) return;
+    const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
+    ready.push_back(s_.add_receive(
+        {name_of(name), Priority::kLongRange, Stream::kMain}, std::move(after), {edge, peer, words},
+        [&device = device_, part, to = static_cast<uint32_t*>(grid)](const Inlet& in) {
+          device.launch(Op{part, to, in});
+        }));
+  }
+
+  // The charges of all ranks on the planes of this one.
+  std::vector<TaskId> charges() {
+    const TaskId spread = task("spread", {}, [&device = device_, &mesh = mesh_](Post&) {
+      device.launch(mesh.spread_charges());
+    });
+    for (const int peer : view_.peers())
+      send("charges.send", edges_.charges, peer, spread, shares_.reached(view_.rank, peer),
+           mesh_.charges.data(), &charges_sent_);
+    std::vector<TaskId> own{spread};
+    own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
+    std::vector<TaskId> ready = own;
+    for (const int peer : view_.peers())
+      receive<AddGrid>("charges.receive", edges_.charges, peer, own,
+                       shares_.reached(peer, view_.rank), mesh_.charges.data(), ready);
+    return ready;
+  }
+
+  Schedule& s_;
+  Device& device_;
+  MeshMemory& mesh_;
+  const MeshEdges edges_;
+  const RankView& view_;
+  const GridShares shares_;
+  const GridShares::Block block_;  // of this rank
+  Energies energies_;
+  std::vector<TaskId> before_forces_;
+  std::vector<TaskId> charges_sent_;  // after these they may be cleared
+};
+
+// Parts of spectra and potentials are sent and received as messages.
+class ThroughMessages : protected MeshTasks {
+ protected:
+  using MeshTasks::MeshTasks;
+
+  // The spectrum goes to peers that transform it next, and theirs comes.
+  std::vector<TaskId> exchange(TaskId transformed, const std::vector<int>& peers) {
+    void* const spectrum = mesh_.spectrum.data();
+    std::vector<TaskId> ready{transformed};
+    for (const int peer : peers) {
+      send("spectrum.send", edges_.spectrum, peer, transformed, shares_.crossing(view_.rank, peer),
+           spectrum);
+      receive<ReceiveGrid>("spectrum.receive", edges_.spectrum, peer, {},
+                           shares_.crossing(peer, view_.rank), spectrum, ready);
+    }
+    return ready;
+  }
+
+  // The same on the way back.
+  std::vector<TaskId> exchange_back(TaskId transformed, const std::vector<int>& peers) {
+    void* const spectrum = mesh_.spectrum.data();
+    std::vector<TaskId> ready{transformed};
+    for (const int peer : peers) {
+      send("spectrum.return", edges_.spectrum_back, peer, transformed,
+           shares_.crossing(peer, view_.rank), spectrum);
+      receive<ReceiveGrid>("spectrum.back", edges_.spectrum_back, peer, {transformed},
+                           shares_.crossing(view_.rank, peer), spectrum, ready);
+    }
+    return ready;
+  }
+
+  // The potential goes to those whose atoms reach it, and forces are made of all that comes.
+  TaskId gather(TaskId inverse) {
+    float* const potential = mesh_.potential.data();
+    std::vector<TaskId> ready{inverse};
+    if (!shares_.replicated())
+      for (const int peer : view_.peers()) {
+        send("potential.send", edges_.potential, peer, inverse, shares_.reached(peer, view_.rank),
+             potential);
+        receive<ReceiveGrid>("potential.receive", edges_.potential, peer, {},
+                             shares_.reached(view_.rank, peer), potential, ready);
+      }
+    ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
+    ready.insert(ready.end(), before_forces_.begin(), before_forces_.end());
+    return task("gather", std::move(ready),
+                [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
+  }
+
+  // Where kernels wait for messages, those behind have found room once the charges are there.
+  TaskId charged(const std::vector<TaskId>& ready) const {
+    return view_.has(Carrier::kHost) ? ready.front() : ready.back();
+  }
+};
+
+class Slabs : ThroughMessages {
+ public:
+  using ThroughMessages::ThroughMessages;
+
+  LongRangeTasks add() {
+    const std::vector<int> peers = shares_.column_peers(view_.rank);
+    const auto [x, lines] = std::pair{block_.x, block_.lines};
+    const std::vector<TaskId> ready = charges();
+    const TaskId forward = task("planes", ready, [&device = device_, &mesh = mesh_, x](Post&) {
+      device.launch(mesh.transform_planes(x.first, x.count));
+    });
+    const TaskId convolved =
+        task("lines", exchange(forward, peers),
+             [&device = device_, &mesh = mesh_, lines, e = own_energies()](Post&) {
+               device.launch(mesh.convolve_lines(lines.first, lines.count, e));
+             });
+    const TaskId inverse = task("inverse", exchange_back(convolved, peers),
+                                [&device = device_, &mesh = mesh_, x](Post&) {
+                                  device.launch(mesh.inverse_planes(x.first, x.count));
+                                });
+    return {charged(ready), gather(inverse)};
+  }
+
+ private:
+  // Of replicated lines one rank adds the energy.
+  Energies own_energies() const {
+    return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
+  }
+};
+
+class Pencils : ThroughMessages {
+ public:
+  using ThroughMessages::ThroughMessages;
+
+  LongRangeTasks add() {
+    const std::vector<int> row = shares_.row_peers(view_.rank);
+    const std::vector<int> column = shares_.column_peers(view_.rank);
+    const std::vector<TaskId> ready = charges();
+    const TaskId along_z =
+        task("rows", ready, [&device = device_, &mesh = mesh_, b = block_](Post&) {
+          device.launch(mesh.transform_rows(b.x, b.y));
+        });
+    const TaskId along_y = task("columns", exchange(along_z, row),
+                                [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                  device.launch(mesh.transform_columns(b.x, b.k));
+                                });
+    const TaskId convolved =
+        task("lines", exchange(along_y, column),
+             [&device = device_, &mesh = mesh_, b = block_, e = energies_](Post&) {
+               device.launch(mesh.convolve_pencils(b.lines, b.k, e));
+             });
+    const TaskId back_along_y = task("columns.back", exchange_back(convolved, column),
+                                     [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                       device.launch(mesh.inverse_columns(b.x, b.k));
+                                     });
+    const TaskId back_along_z = task("rows.back", exchange_back(back_along_y, row),
+                                     [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                       device.launch(mesh.inverse_rows(b.x, b.y));
+                                     });
+    return {charged(ready), gather(back_along_z)};
+  }
+};
+
+// Kernels write into the spectra and potentials of other ranks, and marks say when they have.
+class SlabsInPeerMemory : MeshTasks {
+ public:
+  using MeshTasks::MeshTasks;
+
+  LongRangeTasks add() {
+    // Beside what is large the transform of planes would take several times as long, and other ranks
+    // wait for it.
+    const TaskId planes = transform(charges());
+    const TaskId convolved = convolve(planes);
+    return {planes, gather(inverse(convolved)), convolved};
+  }
+
+ private:
+  // A mark from each of these; and one to each, of this part of its grid.
+  static std::vector<MessageEnd> marks(Edge edge, const std::vector<int>& peers) {
+    std::vector<MessageEnd> ends;
+    for (const int peer : peers) ends.push_back({edge, peer, 1});
+    return ends;
+  }
+  template <class Part>
+  static std::vector<MessageEnd> marks(Edge edge, const std::vector<int>& peers, Part part) {
+    std::vector<MessageEnd> ends = marks(edge, peers);
+    for (MessageEnd& end : ends) end.beside = part(end.peer).bytes();
+    return ends;
+  }
+  static void put(MarksSent& marks, const Post& post, Edge edge, const std::vector<int>& to) {
+    for (const int peer : to) marks.to[marks.count++] = post.outlet(edge, peer);
+  }
+  static void put(MarksAwaited& marks, const Post& post, Edge edge, const std::vector<int>& from) {
+    for (const int peer : from) marks.from[marks.count++] = post.inlet(edge, peer);
+  }
+  // Whose atoms reach planes of this rank, and whose planes its atoms reach.
+  std::vector<int> users() const {
+    return peers_that(
+        [this](int peer) { return !shares_.reached(peer, view_.rank).planes.empty(); });
+  }
+  std::vector<int> owners() const {
+    return peers_that(
+        [this](int peer) { return !shares_.reached(view_.rank, peer).planes.empty(); });
+  }
+  template <class Test>
+  std::vector<int> peers_that(Test test) const {
+    std::vector<int> found;
+    for (const int peer : view_.peers())
+      if (test(peer)) found.push_back(peer);
+    return found;
+  }
+
+  TaskId transform(std::vector<TaskId> after) {
+    return task(
+        "planes", std::move(after),
+        [&device = device_, &mesh = mesh_, edges = edges_, r = block_.x,
+         all = view_.peers()](Post& post) {
+          TransformPlanesDirectly op = mesh.transform_planes_directly(r.first, r.count);
+          put(op.marks, post, edges.spectrum, all);
+          device.launch(op);
+        },
+        {}, marks(edges_.spectrum, view_.peers(), [this](int peer) {
+          return shares_.crossing(view_.rank, peer);
+        }));
+  }
+
+  TaskId convolve(TaskId after) {
+    return task(
+        "lines", {after},
+        [&device = device_, &mesh = mesh_, edges = edges_, r = block_.lines, e = energies_,
+         all = view_.peers()](Post& post) {
+          ConvolveLinesDirectly op = mesh.convolve_lines_directly(r.first, r.count, e);
+          put(op.awaited, post, edges.spectrum, all);
+          put(op.marks, post, edges.spectrum_back, all);
+          device.launch(op);
+        },
+        marks(edges_.spectrum, view_.peers()),
+        marks(edges_.spectrum_back, view_.peers(),
+              [this](int peer) { return shares_.crossing(peer, view_.rank); }));
+  }
+
+  TaskId inverse(TaskId after) {
+    return task(
+        "inverse", {after},
+        [&device = device_, &mesh = mesh_, edges = edges_, r = block_.x, all = view_.peers(),
+         to = users()](Post& post) {
+          InversePlanesDirectly op = mesh.inverse_planes_directly(r.first, r.count);
+          put(op.awaited, post, edges.spectrum_back, all);
+          put(op.marks, post, edges.potential, to);
+          device.launch(op);
+        },
+        marks(edges_.spectrum_back, view_.peers()),
+        marks(edges_.potential, users(),
+              [this](int peer) { return shares_.reached(peer, view_.rank); }));
+  }
+
+  TaskId gather(TaskId last) {
+    std::vector<TaskId> after = charges_sent_;
+    after.insert(after.end(), before_forces_.begin(), before_forces_.end());
+    after.push_back(last);
+    return task(
+        "gather", std::move(after),
+        [&device = device_, &mesh = mesh_, edges = edges_, from = owners()](Post& post) {
+          GatherForcesDirectly op = mesh.gather_forces_directly();
+          put(op.awaited, post, edges.potential, from);
+          device.launch(op);
+        },
+        marks(edges_.potential, owners()));
+  }
+};
+
+LongRangeTasks add_mesh(Schedule& s, Device& device, const Setup& setup, MeshMemory& mesh,
+                        const RankView& view, Energies energies, std::vector<TaskId> after) {
+  if (writes_to_grids_of_peers(view))
+    return SlabsInPeerMemory(s, device, setup, mesh, view, energies, std::move(after)).add();
+  if (view.mesh == MeshSharing::kPencils)
+    return Pencils(s, device, setup, mesh, view, energies, std::move(after)).add();
+  return Slabs(s, device, setup, mesh, view, energies, std::move(after)).add();
+}
+
+void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
+               const Mailboxes& mailboxes) {
+  const GridShares shares(setup, mesh.grid, view.plans, view.mesh);
+  const MeshEdges edges = edges_of(mesh.of);
+  const SpectrumOf own{mesh.spectrum.data()};
+  std::vector<SpectrumOf> lines(static_cast<size_t>(mesh.grid.ny), own);
+  std::vector<SpectrumOf> planes(static_cast<size_t>(mesh.grid.nx), own);
+  std::vector<std::vector<PotentialOf>> copies(planes.size());
+  for (const int peer : view.peers()) {
+    const SpectrumOf spectrum{static_cast<Complex*>(mailboxes.offered(edges.spectrum, peer))};
+    const PotentialOf potential{static_cast<float*>(mailboxes.offered(edges.potential, peer))};
+    const auto [y, x] = std::pair{shares.block(peer).lines, shares.block(peer).x};
+    std::fill_n(lines.begin() + y.first, y.count, spectrum);
+    std::fill_n(planes.begin() + x.first, x.count, spectrum);
+    for (const int32_t plane : shares.reached(peer, view.rank).planes)
+      copies[static_cast<size_t>(plane)].push_back(potential);
+  }
+  mesh.work_together(lines, planes, copies);
+}
+
+}  // namespace
+
+PmeSum::PmeSum(const Setup& setup, const SlotMemory& slots) : setup_(setup), device_(slots.device) {
+  for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
+    meshes.emplace_back(slots, mesh, setup.nonbonded.order);
+}
+
+void PmeSum::take_box_of_grid() {
+  for (MeshMemory& mesh : meshes) mesh.update_grid();
+}
+
+void PmeSum::take_box_of_conditions() {
+  for (MeshMemory& mesh : meshes) device_.launch(mesh.update_box());
+}
+
+// Ranks share a mesh by what their patches reach of it.
+void PmeSum::take_patches() {
+  for (MeshMemory& mesh : meshes) mesh.update_patches();
+}
+
+std::vector<Edge> PmeSum::edges() const {
+  std::vector<Edge> all;
+  for (const MeshMemory& mesh : meshes) {
+    const auto [charges, spectrum, spectrum_back, potential] = edges_of(mesh.of);
+    all.insert(all.end(), {charges, spectrum, spectrum_back, potential});
+  }
+  return all;
+}
+
+// One mesh after the other; the forces of the second are added to those of the first.
+LongRangeTasks PmeSum::add(Schedule& schedule, const RankView& view, Energies energies) {
+  std::optional<LongRangeTasks> sum;
+  for (MeshMemory& mesh : meshes) {
+    std::vector<TaskId> after;
+    if (sum) after.push_back(sum->last);
+    const LongRangeTasks tasks =
+        add_mesh(schedule, device_, setup_, mesh, view, energies, std::move(after));
+    if (sum)
+      sum->last = tasks.last;
+    else
+      sum = tasks;
+  }
+  return *sum;
+}
+
+void PmeSum::offer(const RankView& view, Mailboxes& mailboxes) {
+  if (!writes_to_grids_of_peers(view)) return;
+  for (MeshMemory& mesh : meshes) {
+    mailboxes.offer(edges_of(mesh.of).spectrum, mesh.spectrum.data());
+    mailboxes.offer(edges_of(mesh.of).potential, mesh.potential.data());
+  }
+}
+
+void PmeSum::join(const RankView& view, const Mailboxes& mailboxes) {
+  if (!writes_to_grids_of_peers(view)) return;
+  for (MeshMemory& mesh : meshes) join_grid(mesh, setup_, view, mailboxes);
+}
+
+size_t PmeSum::bytes() const {
+  size_t sum = 0;
+  for (const MeshMemory& mesh : meshes) sum += mesh.bytes();
+  return sum;
+}
+
+}  // namespace quiltmd
