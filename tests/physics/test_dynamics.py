@@ -93,7 +93,8 @@ def test_energy_is_conserved(at_constant_energy: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("timestep", "every", "picoseconds"), [(0.001, 2, 5), (0.002, 2, 5), (0.002, 3, 20)]
+    ("timestep", "every", "picoseconds"),
+    [(0.001, 2, 5), (0.002, 2, 5), pytest.param(0.002, 3, 20, marks=pytest.mark.slow)],
 )
 def test_energy_is_conserved_between_impulses(
     water: tuple[Any, Any], timestep: float, every: int, picoseconds: float
