@@ -263,8 +263,7 @@ void whole_numbers_are_refused_by_name() {
 }
 
 void nonsense_is_refused_by_name() {
-  check_refused({integrator("verlet"), std::nullopt, {}},
-                "langevin_middle, langevin_middle_groups, velocity_verlet");
+  check_refused({integrator("verlet"), std::nullopt, {}}, "langevin_middle, velocity_verlet");
   check_refused({integrator("langevin_middle"), rescaling(), {}}, "a thermostat by itself");
   check_refused({integrator("velocity_verlet", 4), rescaling(10), {}},
                 "multiple of long_range_every");
