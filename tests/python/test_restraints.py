@@ -296,7 +296,7 @@ def test_configurations(tmp_path: Path) -> None:
     at = State(positions(), np.zeros_like(positions()), CELL)
     before, now = (provenance_of(config, at) for config in (build_config(settings), changed))
     with pytest.raises(QuiltError, match=r"changed restraint.2 \(was .*upper"):
-        refuse_changes(before, now)
+        refuse_changes(before, now, "begin another run")
 
 
 def held_water() -> tuple[System, State]:
