@@ -20,6 +20,7 @@ KEPT = (
     "openmmtools/data/T4-lysozyme-L99A-implicit/complex",
     "openmmtools/data/alanine-dipeptide-explicit/",
     "openmmtools/data/alanine-dipeptide-gbsa/",
+    "openmmtools/data/cb7-viologen/leap/receptor.",
     "openmmtools/data/dhfr/JAC.",
     "openmmtools/data/dna_dodecamer_explicit/",
     "openmmtools/data/trpzip2-explicit/",

@@ -87,7 +87,7 @@ def test_byte_order_marks_are_passed_over(alanine: Files, tmp_path: Path) -> Non
 
 
 def test_other_kinds_of_file(alanine: Files) -> None:
-    refuses("energy", alanine[1], alanine[0], saying="not recognised as a topology")
+    refuses("energy", alanine[1], alanine[0], saying="and no topology: are two files exchanged?")
     refuses("energy", alanine[0], alanine[0], saying=str(alanine[0]))
 
 

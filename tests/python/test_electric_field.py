@@ -135,9 +135,11 @@ def test_dynamics_conserve_energy_and_turn_dipoles() -> None:
 
 def test_a_field_needs_three_numbers() -> None:
     system, _ = water_box((6, 6, 6))
-    for field in ((1.0,), (1.0, np.nan, 0.0), "along z", ("0", "0", "1"), (1.0, (0.0, 1.0), 0.0)):
+    for field in ((1.0,), (1.0, np.nan, 0.0), "along z", (1.0, (0.0, 1.0), 0.0)):
         with pytest.raises(InputError, match=r"field must be three .*numbers, V/nm"):
             apply_electric_field(system, field)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"field must be a valid number, in V/nm, .* not .*'up'"):
+        apply_electric_field(system, ("0", "0", "up"))  # type: ignore[arg-type]
 
 
 def test_a_field_in_volts_per_metre_is_odd() -> None:

@@ -81,9 +81,12 @@ def test_a_molecule_longer_than_the_cutoff(ranks: int, away: int) -> None:
     exact, _ = quiltmd.reference(system, state, SETTINGS)
     found = core.energies()
     error = 3e-6 * max(map(abs, exact.values()))  # terms of both signs, larger than their sum
-    assert found["potential"] == pytest.approx(energy, abs=error)
+    # The mesh has what is left of the energy of each charge with itself, in single precision.
+    alone = 138.935 * 3.0 / np.sqrt(np.pi) * float((system.charges**2).sum())
+    errors = {"pme": error + 6e-8 * alone, "potential": error + 6e-8 * alone}
+    assert found["potential"] == pytest.approx(energy, abs=errors["potential"])
     for name, value in exact.items():
-        assert found[name] == pytest.approx(value, abs=error)
+        assert found[name] == pytest.approx(value, abs=errors.get(name, error))
 
 
 def two_ions(separation: Array, excluded: bool = True) -> tuple[Any, Any]:

@@ -71,7 +71,7 @@ def test_energies_are_those_that_forms_state(form: TermForm) -> None:
         return
     values, r = parameters(form), chain(form.atoms)
     if form.atoms == 1:  # from the place that holds the atom
-        place = values[0, 3:6]
+        place = values[0, 3:6] if form.name == "position_restraint" else 0  # the origin
         coordinates = dict(zip("xyz", r[0] - place, strict=True))
     else:
         coordinates = {"r": np.linalg.norm(r[1] - r[0]), "theta": angle(r)}

@@ -53,5 +53,7 @@ def test_inputs_of_fixtures_and_standard_systems_are_kept(
         files += request.getfixturevalue(fixture)
     for file in files:
         assert file.is_file()
+        if openmmtools_data not in file.parents:  # a system that the package itself has
+            continue
         name = "openmmtools/data/" + file.relative_to(openmmtools_data).as_posix()
         assert data_wheels._is_kept(name), name

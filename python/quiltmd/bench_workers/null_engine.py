@@ -58,8 +58,8 @@ class NullEngine:
         self._state["step"] += steps
 
     def describe(self) -> dict[str, float]:
-        """That it takes no memory."""
-        return {"bytes_per_atom": 0.0}
+        """That it takes no memory, and removes no momentum."""
+        return {"bytes_per_atom": 0.0, "remove_com_every": 0.0}
 
     def capture(self, **contents: bool) -> NullFrame:
         """The state, and an energy at random."""

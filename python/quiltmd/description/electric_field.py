@@ -39,6 +39,9 @@ def apply_electric_field(system: System, field: Sequence[float]) -> System:
 
     Warns of fields beyond 10 V/nm, of which V/m are the likely reason.
     """
+    given: object = field
+    if isinstance(given, str):  # which is a sequence, too
+        raise InputError(f"field must be three numbers, V/nm, not {given!r}")
     vector = numbers("field", in_unit("field", field, "V/nm"), "three numbers, V/nm")
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InputError(f"field must be three finite numbers, V/nm, not {field}")
