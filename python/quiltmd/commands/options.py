@@ -138,9 +138,9 @@ def _option(
     parts = get_args(kind) if get_origin(kind) is tuple else ()
     parser, metavar = _PARSERS.get(parts, (None, None))
     if parser is not None:
-        parser = functools.partial(parser, units=stated)
+        parser = _in_units(parser, stated)
     elif stated:
-        parser, metavar = functools.partial(_parse_number, units=stated), "VALUE"
+        parser, metavar = _in_units(_parse_number, stated), "VALUE"
     again = ""
     if parts and get_origin(parts[0]) is Literal:
         parser, metavar = _parse_words, "WORD,..."
@@ -162,6 +162,15 @@ def _option(
     return place, inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )
+
+
+def _in_units(parser: Callable[..., Any], units: Any) -> Callable[[str], Any]:
+    """The parser for a setting with units; a function, as older versions of click ask its name."""
+
+    def parse(text: str) -> Any:
+        return parser(text, units=units)
+
+    return parse
 
 
 def _plain(annotation: Any) -> Any:

@@ -251,7 +251,7 @@ void reference_pairs(const System& system, const NonbondedSettings& settings, co
   std::vector<std::jthread> helpers;
   try {
     for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t) helpers.emplace_back(work);
-  } catch (const std::system_error&) {
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
     // The system gives no more threads: those that there are do it all.
   }
   work();

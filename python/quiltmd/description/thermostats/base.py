@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What thermostats have in common."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar
 
