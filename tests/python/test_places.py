@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,28 @@ def test_angles_and_torsions_wider_than_half_the_box(
             assert expected[0]["restraint"] == pytest.approx(20.0 * off**2)
             assert run.energies()["restraint"] == pytest.approx(20.0 * off**2)
             np.testing.assert_allclose(run.forces(), expected[1], rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_distances_wider_than_half_a_skewed_box(ranks: int) -> None:
+    """By the image that the reference takes, one of the two nearest of all: in the corners of a
+    skewed cell the reduction along its edges may find the second."""
+    edge, settings = 1.6, Nonbonded(method="cutoff", cutoff=0.6)
+    octahedron = [[1.0, 0.0, 0.0], [-1 / 3, 8**0.5 / 3, 0.0], [1 / 3, 2**0.5 / 3, (2 / 3) ** 0.5]]
+    box = edge * np.array(octahedron)
+    lattice = np.array(list(itertools.product((-2, -1, 0, 1, 2), repeat=3))) @ box
+    generator, wide = np.random.default_rng(4), 0
+    for _ in range(12):
+        at = np.array([[0.1, 0.2, 0.3], generator.uniform(0, 1, 3) @ box])
+        distances = np.sort(np.linalg.norm(at[1] - at[0] + lattice, axis=1))
+        spring = Restraint("distance", ("index 1", "index 2"), 300.0, upper=0.3)
+        made = quiltmd.restrain(free_atoms(at)[0], [spring], at, box)
+        state = State.start(made, at, box)
+        run = Simulation(made, state, settings, device="cpu", ranks=ranks)
+        energies, forces = quiltmd.reference(made, state, settings)
+        stated = 150 * (distances - 0.3).clip(0) ** 2
+        assert np.abs(stated[:2] - energies["restraint"]).min() < 1e-6
+        assert run.energies()["restraint"] == pytest.approx(energies["restraint"], abs=1e-5)
+        np.testing.assert_allclose(run.forces(), forces, rtol=1e-5, atol=1e-4)
+        wide += distances[0] > box[2, 2] / 2
+    assert wide >= 3

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .elements import elements_of
 from .sites import MOST_PARENTS, site_links
 from .terms import VIEWS, TermTable, table_of
 from .topology import Topology
@@ -67,14 +67,7 @@ def _topology(masses: F64, links: I32) -> Topology:
     """Atoms A0, A1, ... of one residue, elements by their masses."""
     names = np.array([f"A{atom}" for atom in range(len(masses))])
     inside = links[((links >= 0) & (links < len(masses))).all(axis=1)]
-    return Topology(
-        atom_names=names,
-        elements=elements_of(masses, names, inside),
-        residue_of_atom=np.zeros(len(masses), dtype=np.int32),
-        residue_names=np.array(["ALL"]),
-        residue_ids=np.ones(1, dtype=np.int32),
-        chain_ids=np.array([""]),
-    )
+    return replace(Topology.unnamed(masses, inside), atom_names=names)
 
 
 def _lennard_jones(atoms: int, given: dict[str, Any], with_form: bool) -> dict[str, Any]:

@@ -27,11 +27,12 @@ QMD_HD Vec3d anchor_position(const TermForces& op, uint32_t entry, Vec3d atom,
 }
 
 // From one point of a term to the next, by the nearest image: those of a term may lie farther apart than
-// half the box, though each is near the next.
+// half the box, though each is near the next. Two points that something joins, or of which one is a place,
+// are placed by it.
 template <class Form>
 QMD_HD Vec3d between_points(const TermForces& op, Vec3d from, Vec3d to) {
   const Vec3d d = to - from;
-  if constexpr (kPointsOf<Form> == 2) return d;  // the only one is the nearest
+  if constexpr (kPointsOf<Form> == 2 && (kAnchored<Form> || !kRestrains<Form>)) return d;
   const Box& box = op.conditions->box;
   const bool is_nearest =
       2 * std::fabs(d.x) < box.ax && 2 * std::fabs(d.y) < box.by && 2 * std::fabs(d.z) < box.cz;
