@@ -39,8 +39,3 @@ def refuse_base(part: Any, base: type) -> None:
         derived: dict[str, Any] = choices_of(base)
         names = ", ".join(found.__name__ for found in derived.values())
         raise QuiltError(f"{base.__name__} is what {names} have in common: choose one of them")
-
-
-def settings_of_choice(kind: Any) -> list[str]:
-    """Names of the settings of one of the classes."""
-    return list(kind.__pydantic_fields__)

@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from pydantic import Field, create_model
 
-from ..description.choices import settings_of_choice
 from .section import Section
 from .setting_fields import fields_of
 
@@ -24,7 +23,7 @@ class ChoiceSection(Section):
 
     def settings_of(self, chosen: type) -> dict[str, Any]:
         """The settings that a class has."""
-        names = settings_of_choice(chosen)
+        names = fields_of(chosen)
         return {name: getattr(self, name) for name in type(self).model_fields if name in names}
 
 

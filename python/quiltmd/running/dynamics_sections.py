@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 
 from ..description.barostats import BAROSTATS, Barostat
 from ..description.barostats.monte_carlo import PROPOSE_EVERY
-from ..description.choices import settings_of_choice
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.settings import (
@@ -35,6 +34,7 @@ from .annealing import (
 )
 from .choice_sections import section_of
 from .section import Section
+from .setting_fields import fields_of
 
 _STRONGEST = 1000.0  # that restraints may become, times what they are
 
@@ -215,7 +215,7 @@ class ThermostatSection(_Thermostats):  # type: ignore[misc]
         if chosen is None:
             return None
         settings = self.settings_of(chosen)
-        if "seed" in settings_of_choice(chosen):
+        if "seed" in fields_of(chosen):
             settings["seed"] = integrator.seed
         if groups:
             settings["groups"] = groups
@@ -271,7 +271,7 @@ class BarostatSection(_Barostats):  # type: ignore[misc]
         chosen: Any = BAROSTATS[self.kind]
         settings, given = self.settings_of(chosen), self.compressibility
         settings["compressibility"] = given[0] if len(given) == 1 else given
-        if "seed" in settings_of_choice(chosen):
+        if "seed" in fields_of(chosen):
             settings["seed"] = seed
         made: Barostat = chosen(**settings)
         return made

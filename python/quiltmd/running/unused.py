@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..description.barostats import BAROSTATS
-from ..description.choices import settings_of_choice
 from ..description.thermostats import THERMOSTATS
+from .setting_fields import fields_of
 
 _Sections = Mapping[str, Mapping[str, Any]]
 
@@ -84,7 +84,7 @@ def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
         yield Unused("integrator", ("friction",), f"{none} friction", remedy)
     elif thermostat == "langevin":
         why = "the thermostat 'langevin' has the friction of [integrator] alone"
-        keys = [key for found in THERMOSTATS.values() for key in settings_of_choice(found)]
+        keys = [key for found in THERMOSTATS.values() for key in fields_of(found)]
         yield Unused("thermostat", tuple(keys), why, "choose another kind")
     else:
         why = f"the thermostat '{thermostat}' has no friction"
@@ -98,7 +98,7 @@ def _unused_by_choice(section: str, kind: Any, choices: Mapping[str, Any]) -> It
     """Settings of other choices that the chosen one does not have."""
     owners: dict[str, list[str]] = {}
     for other, found in choices.items():
-        for key in settings_of_choice(found):
+        for key in fields_of(found):
             owners.setdefault(key, []).append(other)
     for key, kinds in owners.items():
         if kind in choices and kind not in kinds:
