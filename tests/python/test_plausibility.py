@@ -119,7 +119,7 @@ def test_a_net_charge(water: Any) -> None:
 def test_bonds_without_exclusions(water: Any) -> None:
     system, state = water
     (text,) = said(replace(system, exclusions=system.exclusions[2:]), state)
-    assert text.startswith("atom 1 (A0 of ALL 1) and atom 2")
+    assert text.startswith("atom 1 (A0 of UNK 1) and atom 2")
     assert "2 bonds or constraints are missing in the exclusions" in text
 
 
@@ -267,7 +267,7 @@ def test_forces_out_of_range(water: Any) -> None:
     positions[30] = positions[0] + 0.03
     moved = quiltmd.State(positions, state.velocities, state.box)
     simulation = quiltmd.Simulation(system, moved, device="cpu", threads=1)
-    with pytest.raises(QuiltError, match=r"atom (1|31) \(A\d+ of ALL 1\) overlaps"):
+    with pytest.raises(QuiltError, match=r"atom (1|31) \(A\d+ of UNK 1\) overlaps"):
         simulation.forces()
 
 

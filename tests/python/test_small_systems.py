@@ -22,7 +22,7 @@ def lennard_jones(sigma: float, epsilon: float, r: float) -> float:
 def test_argon_in_one_line() -> None:
     argon = System.of(np.full(2, 39.948), sigma=0.34, epsilon=0.996)
     assert argon.topology.elements.tolist() == [18, 18]
-    assert argon.topology.describe(1) == "atom 2 (A1 of ALL 1)"
+    assert argon.topology.describe(1) == "atom 2 (A1 of UNK 1)"
     expected = lennard_jones(0.34, 0.996, 0.4)
     assert potential(argon, [[0, 0, 0], [0.4, 0, 0]]) == pytest.approx(expected, rel=1e-12)
 

@@ -19,7 +19,7 @@ import pytest
 from test_runner import same_results
 from test_workers import comes_true, is_alive, short, water
 
-from quiltmd import QuiltError, SimulationError, Workers, digest
+from quiltmd import QuiltError, QuiltWarning, SimulationError, Workers, digest
 from quiltmd.engine.places import parse_place
 from quiltmd.running import runner
 from quiltmd.workers.access import ask_for_admission
@@ -265,6 +265,7 @@ def test_what_others_may_read_is_warned_about(devices: str, trusted: bool, said:
     places = [parse_place(name) for name in devices.split(",")]
     connections: list[Any] = [Introduced() for _ in places]
     with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")  # what the collector says of earlier tests
+        warnings.simplefilter("always", QuiltWarning)
         introduce(connections, places, Workers(trust_network=trusted), "auto")
     assert [said in str(one.message) for one in found] == [True] * bool(said)
