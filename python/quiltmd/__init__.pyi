@@ -27,7 +27,7 @@ from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
 from .engine.worker_settings import Workers
-from .errors import InputError, LostError, QuiltError, QuiltWarning, SimulationError
+from .errors import BoxError, InputError, LostError, QuiltError, QuiltWarning, SimulationError
 from .exchange.replicas import Iteration, ReplicaExchange
 from .exchange.states import ReplicaState, rest2_states, temperature_states
 from .inputs import load
@@ -57,6 +57,7 @@ __all__ = [
     "BathGroup",
     "BerendsenBarostat",
     "BerendsenThermostat",
+    "BoxError",
     "CellRescaling",
     "Checkpoint",
     "CheckpointError",

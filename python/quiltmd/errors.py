@@ -79,3 +79,7 @@ class SimulationError(QuiltError):
     def __reduce__(self) -> tuple[object, ...]:
         prefix = f"step {self.step}: "
         return type(self), (self.step, str(self).removeprefix(prefix))
+
+
+class BoxError(SimulationError):
+    """A barostat would change the box too much at once: the pressure is far from its reference."""

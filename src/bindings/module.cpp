@@ -16,6 +16,7 @@
 #include "device/cuda/cuda_device.h"
 #include "device/remote/server.h"
 #include "math/error.h"
+#include "runtime/box_error.h"
 #include "runtime/deadline.h"
 #include "runtime/devices.h"
 #include "runtime/evaluate_reference.h"
@@ -298,7 +299,7 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded,
 }
 
 // Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, SimulationError
-// quiltmd.SimulationError(step, message).
+// quiltmd.SimulationError(step, message), BoxError quiltmd.BoxError(step, message).
 void translate(const std::exception_ptr& p, void*) {
   const auto raise = [](const char* name, nb::object argument, const char* message) {
     const nb::object type = nb::module_::import_("quiltmd.errors").attr(name);
@@ -307,6 +308,8 @@ void translate(const std::exception_ptr& p, void*) {
   };
   try {
     std::rethrow_exception(p);
+  } catch (const BoxError& e) {
+    raise("BoxError", nb::cast(e.step), e.what());
   } catch (const SimulationError& e) {
     raise("SimulationError", nb::cast(e.step), e.what());
   } catch (const LostError& e) {

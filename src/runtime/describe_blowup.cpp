@@ -8,7 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <span>
+#include <vector>
 
+#include "computes/bonded/forms/forms.h"
 #include "computes/reference.h"
 
 namespace quiltmd {
@@ -95,12 +98,64 @@ std::string circumstances(const Setup& setup, const HostState& start, int32_t at
                : ". Minimise first, use a shorter time step, or look at its velocity");
 }
 
+// How far apart two atoms of a term are, nm: each at the image nearest to the first atom.
+double width_of_term(const Box& box, const std::vector<Vec3d>& positions,
+                     std::span<const int32_t> atoms) {
+  std::vector<Vec3d> from_first;
+  const Vec3d first = positions[static_cast<size_t>(atoms[0])];
+  for (const int32_t atom : atoms)
+    from_first.push_back(box.nearest_image(positions[static_cast<size_t>(atom)] - first));
+  double width = 0;
+  for (const Vec3d& one : from_first)
+    for (const Vec3d& other : from_first) width = std::max(width, norm(one - other));
+  return width;
+}
+
+struct WideTerm {
+  const Terms* terms;
+  int term;
+  double width;
+};
+
+// The widest of the terms whose atoms must be in neighbouring patches.
+WideTerm widest_term(const Setup& setup, const std::vector<Vec3d>& positions) {
+  WideTerm widest{nullptr, 0, 0};
+  TermForms::for_each([&]<class Form>(int) {
+    const Terms* terms = kApart<Form> ? nullptr : setup.system.terms_of(Form::kForm);
+    for (int t = 0; terms && t < terms->count(); ++t) {
+      const double width = width_of_term(setup.grid.box, positions, terms->atoms_of(t));
+      if (width > widest.width) widest = {terms, t, width};
+    }
+  });
+  return widest;
+}
+
+std::string describe_lost_term(const Setup& setup, const std::vector<Vec3d>& positions) {
+  const WideTerm widest = widest_term(setup, positions);
+  std::string told = "a bonded term";
+  const char* joint = " of atom ";
+  if (widest.terms) {
+    told = widest.terms->form->noun;
+    for (const int32_t atom : widest.terms->atoms_of(widest.term)) {
+      told += joint + std::to_string(setup.system.input_index[static_cast<size_t>(atom)]);
+      joint = ", atom ";
+    }
+  }
+  const Vec3d widths = setup.grid.box.widths();
+  double patch = widths.x / setup.grid.cells.x;
+  for (int d = 1; d < 3; ++d) patch = std::min(patch, widths[d] / setup.grid.cells[d]);
+  char text[80];
+  std::snprintf(text, sizeof text, " is %.2f nm wide, too wide for patches of %.2f nm",
+                widest.width, patch);
+  return told + text +
+         ": check that molecules are whole and that coordinates, box and topology belong "
+         "together; if it is meant to be so wide, use a longer cutoff, which makes patches wider";
+}
+
 }  // namespace
 
 std::string describe_blowup(const Setup& setup, const HostState& start, const Blowup& blowup) {
-  if (blowup.cause == Blowup::Cause::kLostTerm)
-    return "a bonded term is stretched farther than a patch is wide (1 nm or more): the molecules "
-           "are broken; check that coordinates, box and topology belong together";
+  if (blowup.cause == Blowup::Cause::kLostTerm) return describe_lost_term(setup, start.positions);
   if (blowup.cause == Blowup::Cause::kBuffer)
     return "the simulation blew up: within one step an atom moved farther than pair lists reach; "
            "minimise first, or use a shorter time step";

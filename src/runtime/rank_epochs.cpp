@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/box_error.h"
 #include "runtime/rank.h"
 #include "schedule/message_events.h"
 
@@ -199,8 +200,7 @@ bool Rank::holds(int64_t end) const {
 void Rank::undo_epoch() {
   const Faults& f = agreed_.faults;
   if (f.box & kStrainLimit)
-    throw Error("step " + std::to_string(state_.epoch().start) + ": " +
-                plan_.rebuild_stage.strain_message);
+    throw BoxError(state_.epoch().start, plan_.rebuild_stage.strain_message);
   if (f.message_overflow & kMigrantMessage)
     throw Error(
         "more atoms moved from one rank to another at once than there was room for: the "

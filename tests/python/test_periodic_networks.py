@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import openmm
 import pytest
 from boxes import Array
 
@@ -95,6 +97,87 @@ def test_molecules_that_are_only_cut_are_told_how_to_become_whole() -> None:
         Simulation(chains, cut, _CHOSEN, barostat=barostat, device="cpu")
     whole = State.start(chains, cut.positions, cut.box)
     Simulation(chains, whole, _CHOSEN, barostat=barostat, device="cpu")
+
+
+def polymer(beads: int, box: Array, closed: bool) -> tuple[quiltmd.System, State]:
+    """A chain along x with bonds, angles and torsions; closed: bonded to its own image."""
+    first = np.arange(beads)
+
+    def rows(atoms: int) -> Array:
+        chosen = (first[:, None] + np.arange(atoms)) % beads
+        return chosen if closed else chosen[: beads - atoms + 1]
+
+    spacing = box[0, 0] / beads
+    given = {"bond": [spacing, 1e3], "angle": [2.0, 50.0], "torsion": [3.0, 0.5, 5.0]}
+    terms = {
+        name: (rows(atoms), np.tile(given[name], (len(rows(atoms)), 1)))
+        for atoms, name in enumerate(given, start=2)
+    }
+    system = quiltmd.System.of(np.full(beads, 12.0), sigma=0.3, epsilon=0.3, terms=terms)
+    places = np.zeros((beads, 3))
+    places[:, 0] = spacing * first
+    places += np.random.default_rng(beads).normal(0, 0.02, places.shape)
+    return system, State.start(system, places, box)
+
+
+_SMALL = Nonbonded(cutoff=0.6, method="cutoff", potential_shift=True, dispersion_correction=False)
+
+
+def energy_of_openmm(system: quiltmd.System, state: State) -> float:
+    """Of bonds, angles and torsions, by the Reference platform."""
+    made = openmm.System()
+    made.setDefaultPeriodicBoxVectors(*(openmm.Vec3(*row) for row in state.box))
+    for mass in system.masses:
+        made.addParticle(mass)
+    kinds = {
+        "bond": (openmm.HarmonicBondForce(), "addBond"),
+        "angle": (openmm.HarmonicAngleForce(), "addAngle"),
+        "torsion": (openmm.PeriodicTorsionForce(), "addTorsion"),
+    }
+    for name, (force, add) in kinds.items():
+        force.setUsesPeriodicBoundaryConditions(True)
+        terms = system.terms[name]
+        for atoms, values in zip(terms.atoms.tolist(), terms.parameters.tolist(), strict=True):
+            numbers = [int(values[0]), *values[1:]] if name == "torsion" else values
+            getattr(force, add)(*atoms, *numbers)
+        made.addForce(force)
+    context = openmm.Context(
+        made, openmm.VerletIntegrator(0.001), openmm.Platform.getPlatformByName("Reference")
+    )
+    context.setPositions(state.positions)
+    return float(context.getState(getEnergy=True).getPotentialEnergy()._value)
+
+
+@pytest.mark.parametrize("beads", [4, 5, 9])
+@pytest.mark.parametrize("width", [1.21, 1.6])
+def test_polymers_through_the_boundary_of_a_small_box(width: float, beads: int) -> None:
+    """Three bonds of them reach over more than half the box."""
+    box = np.array([[1.0, 0, 0], [0.3, 1.1, 0], [-0.2, 0.3, 1.2]])
+    box *= width * np.linalg.norm(np.linalg.inv(box), axis=0).max()  # between its closest faces
+    system, state = polymer(beads, box, closed=True)
+    energies, forces = quiltmd.reference(system, state, _SMALL)
+    bonded = sum(energies[name] for name in ("bond", "angle", "torsion"))
+    assert bonded == pytest.approx(energy_of_openmm(system, state), rel=1e-9)
+    for ranks in (1, 3):
+        simulation = Simulation(system, state, _SMALL, device="cpu", ranks=ranks, threads=1)
+        assert simulation.energies()["potential"] == pytest.approx(energies["potential"], rel=1e-5)
+        assert np.abs(simulation.forces() - forces).max() < 1e-5 * np.abs(forces).max()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+@pytest.mark.parametrize("closed", [False, True])
+def test_terms_that_are_wider_than_patches_are_named(closed: bool, ranks: int) -> None:
+    system, state = polymer(8, np.diag([3.2, 3.3, 3.4]), closed)
+    words = (
+        r"a torsion of atom \d+ \(A\d.*, atom \d.*, atom \d.*, atom \d.* is 1\.[1-3]\d nm wide, "
+        r"too wide for patches of 0\.\d+ nm.*longer cutoff"
+    )
+    with pytest.raises(quiltmd.SimulationError, match=words):
+        Simulation(system, state, _SMALL, device="cpu", ranks=ranks, threads=1).energies()
+    wider = replace(_SMALL, cutoff=1.3)
+    simulation = Simulation(system, state, wider, device="cpu", ranks=ranks, threads=1)
+    expected = quiltmd.reference(system, state, wider)[0]
+    assert simulation.energies()["torsion"] == pytest.approx(expected["torsion"], rel=1e-5)
 
 
 _ENDS: dict[str, dict[str, Any]] = {

@@ -23,6 +23,7 @@ from test_runner import make_config, same_results
 
 import quiltmd
 from quiltmd import (
+    BoxError,
     LangevinMiddle,
     LostError,
     Nonbonded,
@@ -153,6 +154,18 @@ def test_files_of_a_run_are_the_same(alanine: tuple[Path, Path], tmp_path: Path)
     runner.start(short(alanine, tmp_path / "part", device="worker:cpu", steps=12))
     runner.resume(tmp_path / "part", {("run", "steps"): 24, ("run", "device"): "cpu"})
     same_results(tmp_path / "part", tmp_path / "here")
+
+
+def test_a_box_that_runs_away_is_told_apart(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = simulation_on(toy)
+
+    def run(steps: int) -> None:
+        raise BoxError(3, "the barostat would change the box")
+
+    monkeypatch.setattr(toy.engines[0], "run", run)
+    with pytest.raises(BoxError, match=r"^step 3: the barostat would") as caught:
+        simulation.run(20)
+    assert caught.value.step == 3
 
 
 def test_errors_are_those_of_the_engine(toy: Toy, capfd: pytest.CaptureFixture[str]) -> None:

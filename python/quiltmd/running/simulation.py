@@ -732,7 +732,7 @@ class _AtomNames:
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if isinstance(error, SimulationError):
             message = str(error).removeprefix(f"step {error.step}: ")
-            raise SimulationError(error.step, _CORE_ATOM.sub(self._name, message)) from None
+            raise type(error)(error.step, _CORE_ATOM.sub(self._name, message)) from None
         if type(error) is QuiltError:
             raise QuiltError(_COUNTED_ATOM.sub(self._name, str(error))) from None
 

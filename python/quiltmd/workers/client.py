@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..errors import LostError, QuiltError, SimulationError
+from ..errors import BoxError, LostError, QuiltError, SimulationError
 from .channel import Channel
 from .forwarding import FORWARDED, Relay
 from .session import Message, about
@@ -141,8 +141,9 @@ class Connection:
 
     def _raised(self, error: Message) -> Exception:
         text = str(error.get("text"))
-        if error.get("kind") == "simulation":
-            return SimulationError(int(error["step"]), text)
+        if error.get("kind") in ("simulation", "box"):
+            kind = BoxError if error["kind"] == "box" else SimulationError
+            return kind(int(error["step"]), text)
         if error.get("kind") == "lost":
             return LostError(f"the device of {self.name} is lost: {text}")
         if error.get("kind") == "memory":

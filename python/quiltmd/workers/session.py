@@ -26,7 +26,7 @@ from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
 from ..engine.nccl import library_path
 from ..engine.places import parse_place
-from ..errors import LostError, QuiltError, SimulationError
+from ..errors import BoxError, LostError, QuiltError, SimulationError
 from ..version import package_version
 from .channel import Channel
 from .digest import digest
@@ -367,7 +367,8 @@ def described(error: Exception) -> Message:
     if isinstance(error, SimulationError):
         prefix = f"step {error.step}: "
         text = str(error).removeprefix(prefix)
-        return {"kind": "simulation", "step": error.step, "text": text}
+        kind = "box" if isinstance(error, BoxError) else "simulation"
+        return {"kind": kind, "step": error.step, "text": text}
     if isinstance(error, LostError):
         return {"kind": "lost", "text": str(error)}
     if isinstance(error, QuiltError):
