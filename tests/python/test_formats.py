@@ -21,11 +21,11 @@ from quiltmd import LangevinMiddle, QuiltError, Simulation, TrajectoryReporter
 from quiltmd.description.box import box_from_lengths_angles, lengths_angles
 from quiltmd.errors import InputError, QuiltWarning
 from quiltmd.inputs import count_frames, read_coordinates
-from quiltmd.inputs.formats import Expected
 from quiltmd.inputs.frames import read_frames
 from quiltmd.outputs.formats import SUFFIXES, open_trajectory
 from quiltmd.outputs.trajectory import Layout, Snapshot, TrajectoryWriter
 from quiltmd.outputs.wrapping import MoleculeWrapper
+from quiltmd.reading.formats import Expected
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning"),

@@ -14,7 +14,7 @@ from scipy.io import netcdf_file
 
 from quiltmd import InputError
 from quiltmd.inputs import count_frames, read_coordinates
-from quiltmd.inputs.formats import Expected
+from quiltmd.reading.formats import Expected
 
 ATOMS = 4
 PLACES = np.arange(12).reshape(ATOMS, 3) / 8 + 0.125  # nm; exact in all formats

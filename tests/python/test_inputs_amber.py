@@ -20,7 +20,7 @@ from quiltmd.inputs.amber.coordinates import read_coordinates
 from quiltmd.inputs.amber.prmtop import system_from_prmtop
 from quiltmd.inputs.amber.prmtop_file import PrmtopFile
 from quiltmd.inputs.constrain import constrain, find_waters
-from quiltmd.inputs.formats import Expected
+from quiltmd.reading.formats import Expected
 
 
 def old_layout(path: Path) -> str:

@@ -16,7 +16,7 @@ from fake_engine import FakeEngine
 
 import quiltmd
 from quiltmd.inputs import read_coordinates
-from quiltmd.inputs.formats import Expected
+from quiltmd.reading.formats import Expected
 
 Files = tuple[Path, Path]
 

@@ -10,20 +10,24 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "quiltmd"
 # In reading order, as in python/README.md: what each folder may import besides itself, and
 # errors.py, starting.py and version.py.
+PROGRAMS = set[str]()  # a folder for each foreign program
+_READERS = {"description", "reading", "outputs", "inputs", *PROGRAMS}
 SEES = {
     "description": set[str](),
     "engine": {"description"},
     "workers": {"description", "engine"},
-    "inputs": {"description", "engine", "outputs"},
     "outputs": {"description", "engine"},
+    "reading": {"description"},
+    **{program: {"description", "reading", "outputs"} for program in PROGRAMS},
+    "inputs": _READERS,
     "pages": set[str](),
     "analysis": {"engine", "pages"},
-    "running": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"},
-    "exchange": {"description", "engine", "workers", "inputs", "outputs", "running"},
+    "running": {"engine", "workers", "pages", "analysis"} | _READERS,
+    "exchange": {"engine", "workers", "running"} | _READERS,
     "prediction": {"description", "engine", "outputs", "running"},
-    "bench_workers": {"description", "engine", "workers", "inputs", "outputs", "running"}
-    | {"exchange"},
-    "commands": {"description", "engine", "workers", "inputs", "outputs", "pages", "analysis"}
+    "bench_workers": {"engine", "workers", "running", "exchange"} | _READERS,
+    "commands": {"engine", "workers", "pages", "analysis"}
+    | _READERS
     | {"running", "exchange", "prediction", "bench_workers"},
 }
 SHARED = {"errors", "starting", "version"}

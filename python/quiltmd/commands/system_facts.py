@@ -16,7 +16,7 @@ from ..description.selection import atoms_of_kind, water_atoms
 from ..description.system import System
 from ..errors import QuiltError
 from ..inputs import count_frames, describe, read_coordinates
-from ..inputs.formats import Expected
+from ..reading.formats import Expected
 
 _BESIDE_TERMS = ("exclusions", "constraints", "sites")
 _MOST_KINDS = 12

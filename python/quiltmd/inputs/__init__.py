@@ -27,13 +27,9 @@ from ..description.state import State
 from ..description.system import System
 from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
-from . import amber, charmm, checkpoints, frames, gromacs, openmm_files, pdb
-from .amber import coordinates as amber_coordinates
-from .cache import cached
-from .charmm import coordinates as charmm_coordinates
-from .constrain import Constraints, constrain, loose_hydrogens
-from .fixed_width import read_bytes
-from .formats import (
+from ..reading import pdb
+from ..reading.fixed_width import read_bytes
+from ..reading.formats import (
     HEAD,
     CoordinateFormat,
     Coordinates,
@@ -43,6 +39,11 @@ from .formats import (
     Sources,
     TopologyFormat,
 )
+from . import amber, charmm, checkpoints, frames, gromacs, openmm_files
+from .amber import coordinates as amber_coordinates
+from .cache import cached
+from .charmm import coordinates as charmm_coordinates
+from .constrain import Constraints, constrain, loose_hydrogens
 from .gromacs import coordinates as gromacs_coordinates
 from .objects import coordinates_of, is_path, refuse_as_topology
 

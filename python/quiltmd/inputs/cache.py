@@ -34,9 +34,9 @@ from ..description.system import System
 from ..description.terms import Terms, TermTable
 from ..description.topology import Topology
 from ..errors import QuiltWarning
+from ..reading.formats import Described
+from ..reading.record import Record, digest, digest_of_file, recording
 from ..version import package_version
-from .formats import Described
-from .record import Record, digest, digest_of_file, recording
 
 _MIN_SECONDS = 0.5  # topologies that are read faster are not cached
 _MAX_BYTES = 2 * 10**9  # of all entries
@@ -110,11 +110,8 @@ def _folder() -> Path | None:
 
 @functools.cache
 def _program() -> tuple[str, ...]:
-    """Versions, and a digest of the sources of readers, which change between two versions."""
-    package = Path(__file__).parents[1]
-    sources = sorted(
-        file for name in ("description", "inputs") for file in package.glob(f"{name}/**/*.py")
-    )
+    """Versions, and a digest of the package's sources, which change between two versions."""
+    sources = sorted(Path(__file__).parents[1].glob("**/*.py"))
     return package_version(), np.__version__, digest(b"".join(map(Path.read_bytes, sources)))
 
 

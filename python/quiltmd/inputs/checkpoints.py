@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..outputs.checkpoint import MAGIC, read_checkpoint
-from .fixed_width import read_bytes
-from .formats import CoordinateFormat, Coordinates, Expected
+from ..reading.fixed_width import read_bytes
+from ..reading.formats import CoordinateFormat, Coordinates, Expected
 
 _NAME = "checkpoint.qmd"
 

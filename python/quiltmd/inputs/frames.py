@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
+from ..reading.formats import CoordinateFormat, Coordinates, Expected
 from ..starting import Starting
-from .formats import CoordinateFormat, Coordinates, Expected
 from .frames_process import receive, receive_count
 
 

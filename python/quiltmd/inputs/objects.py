@@ -14,8 +14,8 @@ import numpy as np
 from ..description.box import Array, box_from_lengths_angles, reduce_box
 from ..description.state import arrays_of_openmm
 from ..errors import InputError
-from .formats import Coordinates
-from .units import ANGSTROM
+from ..reading.formats import Coordinates
+from ..reading.units import ANGSTROM
 
 
 def is_path(thing: object) -> bool:

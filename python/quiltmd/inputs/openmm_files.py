@@ -22,10 +22,17 @@ from ..description.nonbonded import Nonbonded
 from ..description.openmm_objects import plain
 from ..description.system import System
 from ..errors import InputError
-from .fixed_width import read_bytes
-from .formats import CoordinateFormat, Coordinates, Described, Expected, Sources, TopologyFormat
-from .pdb import is_mmcif, is_pdb
-from .record import mark_incomplete
+from ..reading.fixed_width import read_bytes
+from ..reading.formats import (
+    CoordinateFormat,
+    Coordinates,
+    Described,
+    Expected,
+    Sources,
+    TopologyFormat,
+)
+from ..reading.pdb import is_mmcif, is_pdb
+from ..reading.record import mark_incomplete
 
 _ROOT = r"\s*(<\?xml[^>]*\?>)?\s*(<!--.*?-->\s*)*<%s\b"
 _SYSTEM = re.compile((_ROOT % "System").encode(), re.DOTALL)

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ..fixed_width import Columns, read_bytes
+from ...reading.fixed_width import Columns, read_bytes
 
 # Names of the counts at the top, in their order.
 _POINTERS = (

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ...errors import InputError
-from ..fixed_width import read_bytes
+from ...reading.fixed_width import read_bytes
 from .nonbonded_options import take_options
 from .parameters import Parameters, numbers, whole
 

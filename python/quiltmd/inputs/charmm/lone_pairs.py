@@ -13,7 +13,7 @@ from __future__ import annotations
 from math import cos, radians, sin
 
 from ...description.sites import Site
-from ..units import ANGSTROM
+from ...reading.units import ANGSTROM
 from .psf import LonePair, PsfFile
 
 

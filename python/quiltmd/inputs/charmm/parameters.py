@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InputError
-from ..units import ANGSTROM, KCAL
+from ...reading.units import ANGSTROM, KCAL
 
 Types = tuple[str, ...]
 Found = TypeVar("Found")

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ...description.elements import elements_of
 from ...description.topology import Topology
 from ...errors import InputError
-from ..fixed_width import read_bytes
+from ...reading.fixed_width import read_bytes
 
 I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]

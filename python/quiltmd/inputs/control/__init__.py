@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import InputError
-from ..fixed_width import read_bytes
-from ..formats import HEAD, Path
+from ...reading.entries import Control
+from ...reading.fixed_width import read_bytes
+from ...reading.formats import HEAD, Path
 from ..gromacs.index import read_index
-from .entries import Control
 from .mdin import is_mdin, read_mdin
 from .mdp import is_mdp, read_mdp
 from .namd import is_namd, read_namd

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from ...description.thermostats.nose_hoover import NoseHooverChain
-from .entries import Control, Entries, number_of
+from ...reading.entries import Control, Entries, number_of
 from .mdp_groups import Curve, Index, TemperatureGroup, add_baths, has_known_part
 from .mdp_words import choice
 

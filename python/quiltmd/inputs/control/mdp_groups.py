@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...reading.entries import Control
 from ..gromacs.index import as_selection
-from .entries import Control
 
 _DEFAULT_GROUPS = {
     "system": "all",

@@ -20,9 +20,9 @@ from ...description.box import lengths_angles
 from ...description.electric_field import ELECTRONVOLT
 from ...description.thermostats.velocity_rescaling import VelocityRescaling
 from ...errors import InputError
-from ..units import ANGSTROM, KCAL
-from .entries import Control, Entries, Entry, is_one
-from .mesh import MeshWords, take_mesh
+from ...reading.entries import Control, Entries, Entry, is_one
+from ...reading.mesh import MeshWords, take_mesh
+from ...reading.units import ANGSTROM, KCAL
 from .namd_cell import read_cell
 from .namd_extra_bonds import take_extra_bonds
 from .namd_keywords import KEYWORDS

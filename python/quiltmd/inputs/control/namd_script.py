@@ -21,8 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import InputError
-from ..fixed_width import read_bytes
-from .entries import Control, Entry, number_of
+from ...reading.entries import Control, Entry, number_of
+from ...reading.fixed_width import read_bytes
 from .namd_cell import read_step
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from ...errors import InputError
-from ..fixed_width import read_bytes
-from .entries import Entry
+from ...reading.entries import Entry
+from ...reading.fixed_width import read_bytes
 
 _BEGIN = re.compile(r"^[ \t]*[&$](?!end\b)(\w+)", re.M | re.I)
 # Strings, comments, and all else up to the end of a group.

@@ -21,7 +21,7 @@ from ...description.term_forms import TERM_FORMS
 from ...description.terms import TermTable
 from ...description.topology import Topology
 from ...errors import InputError
-from ..formats import Described, Sources, TopologyFormat
+from ...reading.formats import Described, Sources, TopologyFormat
 from .molecule import ForceField, Molecule
 from .preprocess import Preprocessor
 from .sections import TopologyFile

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from ...description.box import reduce_box
 from ...errors import InputError
-from ..fixed_width import Columns, decoded, read_bytes
-from ..formats import CoordinateFormat, Coordinates, Expected
+from ...reading.fixed_width import Columns, decoded, read_bytes
+from ...reading.formats import CoordinateFormat, Coordinates, Expected
 
 F64 = npt.NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import groupby
 
 from ...errors import InputError
-from ..fixed_width import read_bytes
-from ..formats import Path
+from ...reading.fixed_width import read_bytes
+from ...reading.formats import Path
 
 
 def read_index(path: Path) -> dict[str, list[int]]:

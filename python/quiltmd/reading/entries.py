@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import InputError
+from ..errors import InputError
 
 OFF = ("no", "off", "false", "0", "none", ".false.", "f")
 ON = ("yes", "on", "true", "1", ".true.", "t")

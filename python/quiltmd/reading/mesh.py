@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import scipy
 
-from ...errors import InputError
-from ..units import ANGSTROM
+from ..errors import InputError
 from .entries import Entries
+from .units import ANGSTROM
 
 _CUBIC = 4  # the order, of both by default
 
