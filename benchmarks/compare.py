@@ -33,7 +33,7 @@ from provenance import ROOT, gpu, provenance
 
 import quiltmd
 from quiltmd.engine.core import load_core
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 
 TEMPERATURE = 300.0  # K
 FRICTION = 1.0  # 1/ps

@@ -55,7 +55,7 @@ from provenance import provenance
 
 import quiltmd
 from quiltmd.description.settings import BOLTZMANN
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 from quiltmd.outputs.readout import AMU_PER_NM3
 
 TEMPERATURE = 303.0  # K

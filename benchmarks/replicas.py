@@ -33,7 +33,7 @@ from quiltmd import LangevinMiddle, ReplicaExchange, Simulation
 from quiltmd.exchange.mixing import swaps
 from quiltmd.exchange.states import ReplicaState, geometric
 from quiltmd.inputs.standard_systems import system_files
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps

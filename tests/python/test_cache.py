@@ -23,7 +23,7 @@ import quiltmd
 from quiltmd import ImplicitSolvent, InputError, Nonbonded, QuiltWarning, System
 from quiltmd.description.restraints import Held
 from quiltmd.inputs import cache
-from quiltmd.inputs.openmm_files import find_force_field
+from quiltmd.openmm.files import find_force_field
 from quiltmd.reading.formats import Described
 from quiltmd.running import runner
 from quiltmd.running.config import build_config

@@ -22,7 +22,7 @@ from quiltmd import InputError, Nonbonded, QuiltError, State, System
 from quiltmd.commands.system_facts import facts_of_files, system_facts
 from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.inputs import describe
-from quiltmd.outputs.openmm_system import to_openmm, write_openmm, write_openmm_state
+from quiltmd.openmm.write import to_openmm, write_openmm, write_openmm_state
 
 Files = tuple[Path, Path]
 CHOSEN = Nonbonded(cutoff=0.9, pme_alpha=3.0, pme_grid=(32, 32, 32), pme_order=5)

@@ -20,7 +20,7 @@ import quiltmd
 from quiltmd import InputError, State, System, VelocityVerlet, apply_electric_field
 from quiltmd.description.electric_field import ELECTRONVOLT, forces_of
 from quiltmd.inputs import describe
-from quiltmd.outputs.openmm_system import to_openmm, write_openmm, write_openmm_state
+from quiltmd.openmm.write import to_openmm, write_openmm, write_openmm_state
 from quiltmd.running.config import read_config
 
 pytestmark = pytest.mark.filterwarnings("ignore:the system has a net charge:quiltmd.QuiltWarning")

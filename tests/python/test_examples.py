@@ -12,7 +12,7 @@ import pytest
 from command import quiltmd
 
 import quiltmd as package
-from quiltmd.inputs.openmm_files import find_force_field
+from quiltmd.openmm.files import find_force_field
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))

@@ -31,8 +31,8 @@ import quiltmd
 from quiltmd.inputs import describe, read_coordinates
 from quiltmd.inputs.control import read_control
 from quiltmd.inputs.frames import read_frames
+from quiltmd.openmm.write import write_openmm, write_openmm_state
 from quiltmd.outputs.formats import SUFFIXES, open_trajectory
-from quiltmd.outputs.openmm_system import write_openmm, write_openmm_state
 from quiltmd.outputs.restarts import write_namd, write_rst7
 from quiltmd.outputs.structures import write_cif, write_gro, write_pdb
 from quiltmd.reading.formats import Expected

@@ -15,11 +15,11 @@ import openmm
 import pytest
 from openmm import app, unit
 
-from quiltmd.description.openmm_objects import nonbonded_from_openmm
 from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.errors import InputError
 from quiltmd.inputs import load
+from quiltmd.openmm.objects import nonbonded_from_openmm
 
 CHOICES = [
     {"constraints": "none", "rigid_water": True, "hydrogen_mass": None},

@@ -17,7 +17,7 @@ from openmm import app, unit
 import quiltmd
 from quiltmd import InputError, QuiltWarning, State, System
 from quiltmd.commands.system_facts import facts_of_files
-from quiltmd.inputs.openmm_files import find_force_field
+from quiltmd.openmm.files import find_force_field
 from quiltmd.running import runner
 from quiltmd.running.config import build_config, read_config
 

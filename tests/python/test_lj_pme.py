@@ -26,7 +26,7 @@ from quiltmd.description.mesh_rules import lj_pme_parameters
 from quiltmd.errors import QuiltError
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.inputs.control import read_control
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 from quiltmd.prediction.plan import Planner
 
 pytestmark = [

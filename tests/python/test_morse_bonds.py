@@ -17,7 +17,7 @@ from quiltmd import InputError, Nonbonded, QuiltError, State, System, VelocityVe
 from quiltmd.description.integrators import check_impulses
 from quiltmd.inputs import describe
 from quiltmd.inputs.constrain import constrain, find_waters, loose_hydrogens
-from quiltmd.outputs.openmm_system import to_openmm, write_openmm, write_openmm_state
+from quiltmd.openmm.write import to_openmm, write_openmm, write_openmm_state
 
 NO_CUTOFF = Nonbonded(method="no-cutoff")
 LENGTH, DEPTH, BETA = 0.1, 400.0, 22.0

@@ -13,13 +13,8 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, State, System
-from quiltmd.description.openmm_custom import COULOMB
-from quiltmd.description.openmm_expressions import (
-    Expression,
-    ExpressionError,
-    are_equal,
-    evaluate,
-)
+from quiltmd.openmm.custom import COULOMB
+from quiltmd.openmm.expressions import Expression, ExpressionError, are_equal, evaluate
 
 pytestmark = pytest.mark.filterwarnings("ignore:there is no periodic box:quiltmd.QuiltWarning")
 

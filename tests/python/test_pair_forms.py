@@ -13,7 +13,7 @@ from openmm_reference import energy_and_forces
 from test_convert import by_openmm
 
 import quiltmd
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 
 CUTOFF = 0.9
 # By pair of types: A, B, C of A exp(-B r) - C / r^6; the third type has charges only.

@@ -25,7 +25,7 @@ import quiltmd
 from quiltmd import Nonbonded, Simulation, VelocityVerlet
 from quiltmd.errors import QuiltError
 from quiltmd.inputs.control import read_control
-from quiltmd.outputs.openmm_system import to_openmm, write_openmm
+from quiltmd.openmm.write import to_openmm, write_openmm
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning"),

@@ -17,7 +17,7 @@ from test_inputs_gromacs import BOX, gro, positions, write
 import quiltmd
 from quiltmd import InputError, QuiltError, Restraint, State, System, restrain
 from quiltmd.inputs import describe
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 from quiltmd.running import stages
 from quiltmd.running.config import build_config, read_config
 from quiltmd.running.identity import provenance_of, refuse_changes

@@ -13,7 +13,7 @@ from boxes import relative_rms
 
 import quiltmd
 from quiltmd import Nonbonded, State, System
-from quiltmd.outputs.openmm_system import write_openmm
+from quiltmd.openmm.write import write_openmm
 
 SETTINGS = Nonbonded(cutoff=0.9, pme_alpha=3.0, pme_grid=(32, 32, 32), pme_order=5)
 KCAL = 4.184

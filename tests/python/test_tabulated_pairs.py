@@ -13,7 +13,7 @@ from test_convert import by_openmm
 from test_pair_forms import Array, melt, melt_of
 
 import quiltmd
-from quiltmd.outputs.openmm_system import to_openmm
+from quiltmd.openmm.write import to_openmm
 
 CUTOFF, FIRST, LAST, POINTS = 0.9, 0.1, 1.3, 61
 DISTANCES = np.linspace(FIRST, LAST, POINTS)

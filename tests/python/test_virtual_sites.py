@@ -37,7 +37,7 @@ from quiltmd import (
 from quiltmd.description import sites
 from quiltmd.description.overlaps import check_overlaps
 from quiltmd.description.sites import Site, site_fields
-from quiltmd.outputs.openmm_system import to_openmm, write_openmm_state
+from quiltmd.openmm.write import to_openmm, write_openmm_state
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 

@@ -10,7 +10,7 @@ import typer
 
 from ..description.nonbonded import Nonbonded
 from ..errors import QuiltError
-from ..outputs.openmm_system import write_openmm, write_openmm_state
+from ..openmm.write import write_openmm, write_openmm_state
 from ..running.config import build_config, merge
 from ..running.progress import say
 from ..running.runner import load_system

@@ -15,7 +15,7 @@ from ..engine.execution import available_cores
 from ..engine.execution import devices as find_devices
 from ..engine.nccl import why_none
 from ..errors import QuiltError
-from ..inputs.openmm_files import find_force_field
+from ..openmm.files import find_force_field
 from ..running.folder import Folder
 from ..running.setting_fields import as_toml
 from ..version import package_version

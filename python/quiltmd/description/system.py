@@ -22,7 +22,6 @@ from .checks import Checked, checked_array, refuse_missing, refuse_repeated
 from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
-from .openmm_objects import system_fields
 from .parameters import refuse_nonsense
 from .sites import MOST_PARENTS, check_sites, site_links
 from .terms import VIEWS, Terms, TermTable, TermViews, table_of
@@ -284,6 +283,8 @@ class System(TermViews, Checked):
         InputError
             Names any force or feature that cannot be represented exactly.
         """
+        from ..openmm.objects import system_fields  # of a folder above
+
         return cls(**system_fields(openmm_system, topology, nonbonded))
 
     def with_terms(self, *changed: Terms) -> System:

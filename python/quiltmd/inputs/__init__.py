@@ -27,6 +27,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
+from ..openmm import files as openmm_files
 from ..reading import pdb
 from ..reading.fixed_width import read_bytes
 from ..reading.formats import (
@@ -39,7 +40,7 @@ from ..reading.formats import (
     Sources,
     TopologyFormat,
 )
-from . import amber, charmm, checkpoints, frames, gromacs, openmm_files
+from . import amber, charmm, checkpoints, frames, gromacs
 from .amber import coordinates as amber_coordinates
 from .cache import cached
 from .charmm import coordinates as charmm_coordinates

@@ -19,7 +19,7 @@ from ..description.restraints import Scaling
 from ..description.settings import OnResume
 from ..description.units import Unit, read_box
 from ..inputs.checkpoints import find_state
-from ..inputs.openmm_files import find_force_field
+from ..openmm.files import find_force_field
 from .section import AbsolutePath, Section, absolute
 
 _Field = Annotated[float, Unit("V/nm")]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..description.sites import Site, average, out_of_plane
 from ..errors import InputError
-from .sites import Site, average, out_of_plane
 
 
 def sites_of(openmm_system: Any) -> list[Site]:

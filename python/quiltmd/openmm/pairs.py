@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.sigma_epsilon import sigma_epsilon
 from ..errors import InputError
-from .openmm_custom import BOND, globals_of, unknown
-from .openmm_expressions import Array, Expression, ExpressionError, Real, evaluate
-from .openmm_forms import Form, distances, match, powers
-from .openmm_tabulated import read_tables, table_of
-from .sigma_epsilon import sigma_epsilon
+from .custom import BOND, globals_of, unknown
+from .expressions import Array, Expression, ExpressionError, Real, evaluate
+from .forms import Form, distances, match, powers
+from .tabulated import read_tables, table_of
 
 PAIRS = "CustomNonbondedForce"
 _F64 = npt.NDArray[np.float64]
@@ -100,7 +100,7 @@ def pairs14_fields(
     exceptions:
         Pairs, and rows of product of charges (e^2), sigma (nm), epsilon (kJ/mol).
     special:
-        As `openmm_custom.pair_terms` gives them.
+        As `custom.pair_terms` gives them.
     excluded:
         The pairs of all exceptions as lower atom * atoms + higher atom.
     atoms:

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..description import openmm_tabulated
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
-from ..description.openmm_objects import CONDUCTOR
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
 from ..description.terms import Terms
 from ..errors import QuiltError
-from .files import replace_file
+from ..outputs.files import replace_file
+from . import tabulated
+from .objects import CONDUCTOR
 
 F64 = npt.NDArray[np.float64]
 
@@ -369,8 +369,8 @@ def _set_lj_pme(force: Any, settings: Nonbonded, box: npt.ArrayLike | None) -> N
 def _by_types(openmm: Any, system: System) -> Any:
     """The pair form, by tables of types."""
     if system.pair_form == "tabulated":
-        force = openmm.CustomNonbondedForce(openmm_tabulated.EXPRESSION)
-        openmm_tabulated.add_functions(openmm, force, [np.asarray(t) for t in system.pair_tables])
+        force = openmm.CustomNonbondedForce(tabulated.EXPRESSION)
+        tabulated.add_functions(openmm, force, [np.asarray(t) for t in system.pair_tables])
     else:
         expression, tables = _form_by_types(system)
         force = openmm.CustomNonbondedForce(expression)

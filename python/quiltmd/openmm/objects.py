@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.constant_forces import force_fields
+from ..description.elements import elements_of
+from ..description.molecules import molecule_of_atom
+from ..description.nonbonded import Nonbonded
+from ..description.sites import site_fields, site_links
+from ..description.term_forms import TermForm, form_named
+from ..description.terms import Terms, TermTable, table_of
+from ..description.topology import Topology
 from ..errors import InputError, QuiltError
-from . import openmm_custom, openmm_maps, openmm_pairs, openmm_sites, openmm_solvent
-from .constant_forces import force_fields
-from .elements import elements_of
-from .molecules import molecule_of_atom
-from .nonbonded import Nonbonded
-from .sites import site_fields, site_links
-from .term_forms import TermForm, form_named
-from .terms import Terms, TermTable, table_of
-from .topology import Topology
+from . import custom, maps, pairs, sites, solvent
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class _Kind:
 
 
 _BONDED = {
-    kind: _Kind(form_named(openmm_custom.OWN_FORCES[kind]), noun)
+    kind: _Kind(form_named(custom.OWN_FORCES[kind]), noun)
     for kind, noun in (
         ("HarmonicBondForce", "Bond"),
         ("HarmonicAngleForce", "Angle"),
@@ -53,8 +53,8 @@ _EXCEPTIONS = "getExceptionsUsePeriodicBoundaryConditions"
 _KINDS = {**_BONDED, "NonbondedForce": _Kind(form_named("pair14"), "Exception", _EXCEPTIONS)}
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
 _OTHERS = (
-    *("CMMotionRemover", openmm_maps.FORCE, openmm_pairs.PAIRS),
-    *(*openmm_custom.FORCES, *openmm_solvent.FORCES),
+    *("CMMotionRemover", maps.FORCE, pairs.PAIRS),
+    *(*custom.FORCES, *solvent.FORCES),
 )
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 # A dielectric constant of which OpenMM's (e - 1) / (2 e + 1) and 3 e / (2 e + 1) are 1/2 and 3/2 in
@@ -91,71 +91,71 @@ def system_fields(
     settings = nonbonded_from_openmm(openmm_system) if nonbonded is None else nonbonded
     atoms = openmm_system.getNumParticles()
     masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
-    maps = openmm_maps.map_fields(forces)
+    map_terms = maps.map_fields(forces)
     tables = [(force, _terms_of(force)) for force in forces if type(force).__name__ in _KINDS]
     terms = _bonded_terms(forces, tables, atoms)
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
-    sites = site_fields(openmm_sites.sites_of(openmm_system))
+    site_arrays = site_fields(sites.sites_of(openmm_system))
     for owner, members in (
         *((type(force).__name__, members) for force, (members, _) in tables),
         ("constraints", constraints),
-        (openmm_maps.FORCE, maps["cmaps"]),
-        ("virtual sites", site_links(sites["sites"])),
+        (maps.FORCE, map_terms["cmaps"]),
+        ("virtual sites", site_links(site_arrays["sites"])),
     ):
         _refuse_missing_atoms(owner, members, atoms)
-    links = np.concatenate([*terms.links(), constraints, site_links(sites["sites"])])
+    links = np.concatenate([*terms.links(), constraints, site_links(site_arrays["sites"])])
     molecules = molecule_of_atom(atoms, links)
     for force, (members, _) in tables:
         if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
             _refuse_images(force)
         else:
             _refuse_distant_terms(force, members, molecules)
-    if (molecules[maps["cmaps"]] != molecules[maps["cmaps"][:, :1]]).any():
-        raise InputError(f"{openmm_maps.FORCE}: a term joins different molecules")
-    special = openmm_custom.pair_terms(forces, molecules)
-    pairs = _nonbonded_fields(
+    if (molecules[map_terms["cmaps"]] != molecules[map_terms["cmaps"][:, :1]]).any():
+        raise InputError(f"{maps.FORCE}: a term joins different molecules")
+    special = custom.pair_terms(forces, molecules)
+    atom_fields = _nonbonded_fields(
         _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms
     )
     named = _topology(topology, masses, links)
-    by_types = openmm_pairs.pair_fields(forces, _nonbonded_force(forces), pairs["exclusions"])
+    by_types = pairs.pair_fields(forces, _nonbonded_force(forces), atom_fields["exclusions"])
     if by_types and nonbonded is None:
         settings = settings.overridden(
             {"lennard_jones": "cutoff", "dispersion_correction": _corrects(forces)}
         )
     return {
         "terms": terms,
-        **maps,
-        **sites,
-        **openmm_custom.restraint_fields(forces, molecules),
-        **force_fields(links, openmm_custom.constant_forces(forces, atoms)),
-        **openmm_solvent.solvent_fields(forces, pairs["charges"], named, settings),
+        **map_terms,
+        **site_arrays,
+        **custom.restraint_fields(forces, molecules),
+        **force_fields(links, custom.constant_forces(forces, atoms)),
+        **solvent.solvent_fields(forces, atom_fields["charges"], named, settings),
         "masses": masses,
         "constraints": constraints,
         "constraint_lengths": distances[:, 0],
         "topology": named,
         "nonbonded": settings,
-        **pairs,
+        **atom_fields,
         **by_types,
     }
 
 
 def _bonded_terms(forces: Any, tables: Any, count: int) -> TermTable:
     """Bonds, angles and torsions of all forces, but for torsions of strength 0."""
-    table = table_of({}, openmm_custom.torsion_fields(forces))
+    table = table_of({}, custom.torsion_fields(forces))
     found = []
     for name, kind in _BONDED.items():
         atoms, values = _joined(tables, name)
         if name == "PeriodicTorsionForce":
             strong = values[:, 2] != 0
             atoms, values = atoms[strong], values[strong]
-        custom = table[kind.form]
-        found.append(Terms(kind.form.name, atoms, values).joined(custom.atoms, custom.parameters))
-    return table.replaced(*found, *openmm_custom.bond_terms(forces, count))
+        others = table[kind.form]
+        found.append(Terms(kind.form.name, atoms, values).joined(others.atoms, others.parameters))
+    return table.replaced(*found, *custom.bond_terms(forces, count))
 
 
 def _corrects(forces: list[Any]) -> bool:
     """Whether the force of Lennard-Jones by types has a correction beyond the cutoff."""
-    found = next(force for force in forces if type(force).__name__ == openmm_pairs.PAIRS)
+    found = next(force for force in forces if type(force).__name__ == pairs.PAIRS)
     return bool(found.getUseLongRangeCorrection())
 
 
@@ -248,7 +248,7 @@ def _dielectric(force: Any) -> float:
 
 def _is_truncated(openmm_system: Any, force: Any) -> bool:
     """Whether charges end at the cutoff as ours in implicit solvent, without a reaction field."""
-    solvents = openmm_solvent.FORCES
+    solvents = solvent.FORCES
     in_solvent = any(type(other).__name__ in solvents for other in openmm_system.getForces())
     return in_solvent and force.getReactionFieldDielectric() == 1
 
@@ -409,18 +409,18 @@ def _nonbonded_fields(
     kinds, lj_types = np.unique(both, return_inverse=True)
     sigma = 0.5 * (kinds.real[:, None] + kinds.real[None, :])
     epsilon = np.sqrt(kinds.imag[:, None] * kinds.imag[None, :])
-    pairs, _ = exceptions
-    ordered = np.sort(pairs, axis=1).astype(np.int64)
+    excepted, _ = exceptions
+    ordered = np.sort(excepted, axis=1).astype(np.int64)
     keys, first = np.unique(ordered[:, 0] * atoms + ordered[:, 1], return_index=True)
-    if len(keys) < len(pairs):
-        i, j = pairs[np.setdiff1d(np.arange(len(pairs)), first)[0]] + 1
+    if len(keys) < len(excepted):
+        i, j = excepted[np.setdiff1d(np.arange(len(excepted)), first)[0]] + 1
         raise InputError(f"NonbondedForce: atoms {i} and {j} have more than one exception")
     return {
         "charges": particles[:, 0],
         "lj_types": lj_types.reshape(-1).astype(np.int32),
         "lj_a": 4 * epsilon * sigma**12,
         "lj_b": 4 * epsilon * sigma**6,
-        **openmm_pairs.pairs14_fields(exceptions, special, keys, atoms),
+        **pairs.pairs14_fields(exceptions, special, keys, atoms),
         "exclusions": np.column_stack(np.divmod(keys, atoms)).astype(np.int32),
     }
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .openmm_expressions import PI, Array, Expression, ExpressionError, Real, evaluate
+from .expressions import PI, Array, Expression, ExpressionError, Real, evaluate
 
 _F64 = npt.NDArray[np.float64]
 

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.implicit_solvent import ImplicitSolvent, Model, solvent_arrays
+from ..description.nonbonded import Nonbonded
+from ..description.topology import Topology
 from ..errors import InputError
-from .implicit_solvent import ImplicitSolvent, Model, solvent_arrays
-from .nonbonded import Nonbonded
-from .openmm_expressions import Expression, ExpressionError, are_equal, evaluate
-from .topology import Topology
+from .expressions import Expression, ExpressionError, are_equal, evaluate
 
 OBC, CUSTOM = "GBSAOBCForce", "CustomGBForce"
 FORCES = (OBC, CUSTOM)

@@ -19,7 +19,6 @@ import numpy.typing as npt
 
 from ..description.box import reduce_box
 from ..description.nonbonded import Nonbonded
-from ..description.openmm_objects import plain
 from ..description.system import System
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
@@ -33,6 +32,7 @@ from ..reading.formats import (
 )
 from ..reading.pdb import is_mmcif, is_pdb
 from ..reading.record import mark_incomplete
+from .objects import plain
 
 _ROOT = r"\s*(<\?xml[^>]*\?>)?\s*(<!--.*?-->\s*)*<%s\b"
 _SYSTEM = re.compile((_ROOT % "System").encode(), re.DOTALL)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltError
-from .openmm_expressions import Expression, Node
+from .expressions import Expression, Node
 
 _F64 = npt.NDArray[np.float64]
 EXPRESSION = "energy(row, r); row=row_of(type1, type2)"

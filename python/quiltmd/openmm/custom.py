@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.term_forms import TERM_FORMS, TermForm
+from ..description.terms import Terms
 from ..errors import InputError
-from .openmm_expressions import Array, Expression, Real, evaluate
-from .openmm_forms import Form, Match, angles, distances, match, places, powers, wrapped
-from .term_forms import TERM_FORMS, TermForm
-from .terms import Terms
+from .expressions import Array, Expression, Real, evaluate
+from .forms import Form, Match, angles, distances, match, places, powers, wrapped
 
 EXTERNAL, BOND, TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"
 FORCES = (EXTERNAL, BOND, TORSION)
