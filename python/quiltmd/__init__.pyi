@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of the package and the modules that they live in: for `__init__.py` and type checkers."""
 
+from .amber.write import write_restart, write_rst7
 from .description.barostats.base import Barostat
 from .description.barostats.berendsen import BerendsenBarostat
 from .description.barostats.cell_rescaling import CellRescaling
@@ -31,6 +32,7 @@ from .errors import BoxError, InputError, LostError, QuiltError, QuiltWarning, S
 from .exchange.replicas import Iteration, ReplicaExchange
 from .exchange.states import ReplicaState, rest2_states, temperature_states
 from .inputs import load
+from .namd.write import write_namd
 from .outputs.checkpoint import (
     Checkpoint,
     CheckpointError,
@@ -47,7 +49,6 @@ from .outputs.reporters import (
     Reporter,
     TrajectoryReporter,
 )
-from .outputs.restarts import write_namd, write_restart, write_rst7
 from .outputs.structures import write_cif, write_gro, write_pdb
 from .running.simulation import Simulation
 from .version import __version__ as __version__

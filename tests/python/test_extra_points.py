@@ -15,8 +15,8 @@ from openmm import app
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, State, System
+from quiltmd.amber.prmtop_file import POINTERS
 from quiltmd.inputs import describe, load
-from quiltmd.inputs.amber.prmtop_file import POINTERS
 from quiltmd.inputs.constrain import constrain
 
 O_H, H_H = 0.9572, 1.5139  # angstrom

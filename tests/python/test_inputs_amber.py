@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import netcdf_file
 
+from quiltmd.amber.coordinates import read_coordinates
+from quiltmd.amber.prmtop import system_from_prmtop
+from quiltmd.amber.prmtop_file import PrmtopFile
 from quiltmd.errors import InputError, QuiltError
 from quiltmd.inputs import load
-from quiltmd.inputs.amber.coordinates import read_coordinates
-from quiltmd.inputs.amber.prmtop import system_from_prmtop
-from quiltmd.inputs.amber.prmtop_file import PrmtopFile
 from quiltmd.inputs.constrain import constrain, find_waters
 from quiltmd.reading.formats import Expected
 

@@ -23,8 +23,8 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, State
-from quiltmd.inputs.amber.prmtop import system_from_prmtop
-from quiltmd.inputs.amber.prmtop_file import PrmtopFile
+from quiltmd.amber.prmtop import system_from_prmtop
+from quiltmd.amber.prmtop_file import PrmtopFile
 
 Files = tuple[Path, Path]
 

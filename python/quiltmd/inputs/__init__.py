@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..amber import coordinates as amber_coordinates
+from ..amber.topology import PRMTOP
 from ..description.box import box_from_lengths_angles
 from ..description.checks import any_case
 from ..description.electric_field import apply_electric_field
@@ -40,8 +42,7 @@ from ..reading.formats import (
     Sources,
     TopologyFormat,
 )
-from . import amber, charmm, checkpoints, frames, gromacs
-from .amber import coordinates as amber_coordinates
+from . import charmm, checkpoints, frames, gromacs
 from .cache import cached
 from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
@@ -65,7 +66,7 @@ _Box = npt.NDArray[np.float64]
 
 # The first that matches reads a file.
 TOPOLOGIES: tuple[TopologyFormat, ...] = (
-    amber.PRMTOP,
+    PRMTOP,
     charmm.PSF,
     gromacs.TOP,
     openmm_files.SYSTEM,

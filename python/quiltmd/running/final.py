@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from ..amber.write import write_restart, write_rst7
 from ..errors import FormatLimitError
+from ..namd.write import write_namd
 from ..outputs.readout import Readout
-from ..outputs.restarts import write_namd, write_restart, write_rst7
 from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
 from .folder import Folder
 from .progress import say

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...amber.mdin import is_mdin, read_mdin
 from ...errors import InputError
 from ...reading.entries import Control
 from ...reading.fixed_width import read_bytes
 from ...reading.formats import HEAD, Path
 from ..gromacs.index import read_index
-from .mdin import is_mdin, read_mdin
 from .mdp import is_mdp, read_mdp
 from .namd import is_namd, read_namd
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...description.sites import MOST_PARENTS
-from ...description.topology import Topology
+from ..description.sites import MOST_PARENTS
+from ..description.topology import Topology
 from .prmtop_file import POINTERS, PrmtopFile
 
 _Fields = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from ...reading.formats import Described, Sources, TopologyFormat
+from ..reading.formats import Described, Sources, TopologyFormat
 from .prmtop import system_from_prmtop
 from .prmtop_file import PrmtopFile
 

@@ -9,10 +9,10 @@ Source: Amber 2023 Reference Manual, "GROUP Specification".
 
 from __future__ import annotations
 
-from ...errors import InputError
-from ...reading.entries import Control, Entries, number_of
-from ...reading.units import ANGSTROM, KCAL
-from ..amber.mask import selection_of_mask
+from ..errors import InputError
+from ..reading.entries import Control, Entries, number_of
+from ..reading.units import ANGSTROM, KCAL
+from .mask import selection_of_mask
 
 _Lines = list[tuple[int, str]]
 _KINDS = {"RES": "residue", "ATOM": "index"}  # and what selections call them

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ...reading.entries import Control, Entries
+from ..reading.entries import Control, Entries
 from .namelists import Namelist
 
 _OF_A_CHANGE = ("istep1", "istep2", "value1", "value2")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...errors import InputError
-from ...reading.entries import Entry
-from ...reading.fixed_width import read_bytes
+from ..errors import InputError
+from ..reading.entries import Entry
+from ..reading.fixed_width import read_bytes
 
 _BEGIN = re.compile(r"^[ \t]*[&$](?!end\b)(\w+)", re.M | re.I)
 # Strings, comments, and all else up to the end of a group.

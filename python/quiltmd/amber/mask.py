@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from ...errors import InputError
+from ..errors import InputError
 
 _TOKEN = re.compile(r"\s*([&|!()]|[:@][^&|!()\s]*(?:\s*,\s*[\w=*?+'\-]+)*|\*)")
 _NUMBERS = re.compile(r"\d+(-\d+)?")

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from ...description.box import box_from_lengths_angles
-from ...errors import InputError
-from ...reading.fixed_width import Columns, read_bytes
-from ...reading.formats import CoordinateFormat, Coordinates, Expected
-from ...reading.units import ANGSTROM
+from ..description.box import box_from_lengths_angles
+from ..errors import InputError
+from ..reading.fixed_width import Columns, read_bytes
+from ..reading.formats import CoordinateFormat, Coordinates, Expected
+from ..reading.units import ANGSTROM
 
 _NOT_WRITTEN = 1e30  # what NetCDF has where nothing was written is 9.97e36
 AMBER_VELOCITY = 20.455  # A/ps in Amber's unit of velocity, A/(ps/20.455)

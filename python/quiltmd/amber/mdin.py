@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import re
 
-from ...errors import InputError
-from ...reading.entries import Control, Entries, Entry, is_not_positive, is_one, number_of
-from ...reading.mesh import MeshWords, take_mesh
-from ...reading.units import ANGSTROM
-from ..amber.prmtop import DEFAULT_SCEE, DEFAULT_SCNB
+from ..errors import InputError
+from ..reading.entries import Control, Entries, Entry, is_not_positive, is_one, number_of
+from ..reading.mesh import MeshWords, take_mesh
+from ..reading.units import ANGSTROM
 from .mdin_changes import take_changes
 from .mdin_restraints import take_restraints
 from .namelists import Namelist, read_namelists
+from .prmtop import DEFAULT_SCEE, DEFAULT_SCNB
 
 _CHANGE = "wt"
 _KNOWN = ("cntrl", "ewald", _CHANGE)

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...description.elements import elements_of
-from ...description.parameters import HIGHEST_PERIODICITY
-from ...description.system import System
-from ...description.topology import Topology
-from ...reading.units import ANGSTROM, KCAL
+from ..description.elements import elements_of
+from ..description.parameters import HIGHEST_PERIODICITY
+from ..description.system import System
+from ..description.topology import Topology
+from ..reading.units import ANGSTROM, KCAL
 from .bonded import further_terms
 from .extra_points import place_extra_points
 from .prmtop_file import PrmtopFile

@@ -1,32 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions, velocities and box for carrying on with other programs: Amber's and NAMD's files.
+"""Positions, velocities and box for carrying on with Amber.
 
-Amber's NetCDF restart has double precision and unwrapped positions, so nothing is lost.  Its text
-format has columns too narrow for that: there molecules are in the cell, to 1e-7 angstrom.  NAMD's
-binary files have double precision too, molecules in the cell that its .xsc describes.
+The NetCDF restart has double precision and unwrapped positions, so nothing is lost.  The text
+format has columns too narrow for that: there molecules are in the cell, to 1e-7 angstrom.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import struct
-from pathlib import Path
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
 from ..description.box import lengths_angles
-from .columns import check_columns
-from .files import replace_file
-from .netcdf import AMBER_VELOCITY, LARGEST
-from .readout import Readout, path_first
-from .trajectory import refuse_beyond
-from .wrapping import wrapped
+from ..outputs.columns import check_columns
+from ..outputs.files import replace_file
+from ..outputs.netcdf import AMBER_VELOCITY, LARGEST
+from ..outputs.readout import Readout, path_first
+from ..outputs.trajectory import refuse_beyond
+from ..outputs.wrapping import wrapped
 
 _ANGSTROM = 10.0  # per nm
-_NAMD_VELOCITY = 20.45482706  # A/ps in its unit, as its User's Guide has it ("File formats")
 
 
 @path_first
@@ -88,46 +84,12 @@ def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
     replace_file(path, (head + "".join(blocks)).encode("ascii"))
 
 
-@path_first
-def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
-    """Writes NAMD's binary coordinates and velocities, and, with a box, its extended system.
-
-    Parameters
-    ----------
-    path:
-        Of the coordinates; the others have the same name with the suffixes .vel and .xsc.
-    simulation:
-        What is written.
-    """
-    path = Path(path)
-    positions = wrapped(simulation) * _ANGSTROM
-    velocities = simulation.state().velocities * (_ANGSTROM / _NAMD_VELOCITY)
-    replace_file(path.with_suffix(".vel"), _namd_binary(velocities))
-    replace_file(path, _namd_binary(positions))
-    if simulation.box is None:
-        return
-    box = simulation.box * _ANGSTROM
-    names = [f"{vector}_{axis}" for vector in "abco" for axis in "xyz"]
-    values = np.concatenate([box.ravel(), box.sum(axis=0) / 2])  # the origin is the cell's middle
-    lines = (
-        "# NAMD extended system configuration output file",
-        f"#$LABELS step {' '.join(names)}",
-        f"{simulation.step} {' '.join(f'{value:.10g}' for value in values)}",
-    )
-    replace_file(path.with_suffix(".xsc"), ("\n".join(lines) + "\n").encode("ascii"))
-
-
 def _columns(values: NDArray[np.float64], what: str) -> str:
     """Six numbers a line, each in twelve columns."""
     check_columns(values, 12, 7, f"{what} in an Amber restart")
     texts = [f"{value:12.7f}" for value in values.ravel().tolist()]
     lines = ("".join(texts[begin : begin + 6]) for begin in range(0, len(texts), 6))
     return "\n".join(lines) + "\n"
-
-
-def _namd_binary(values: NDArray[np.float64]) -> bytes:
-    """The number of atoms, then doubles, all little-endian."""
-    return struct.pack("<i", len(values)) + values.astype("<f8").tobytes()
 
 
 def _variable(

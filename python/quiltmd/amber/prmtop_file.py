@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...reading.fixed_width import Columns, read_bytes
+from ..errors import InputError
+from ..reading.fixed_width import Columns, read_bytes
 
 # Names of the counts at the top, in their order.
 _POINTERS = (

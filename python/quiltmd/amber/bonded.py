@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...reading.units import ANGSTROM, KCAL
+from ..reading.units import ANGSTROM, KCAL
 from .prmtop_file import PrmtopFile
 
 _Fields = dict[str, Any]
