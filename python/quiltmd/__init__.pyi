@@ -31,6 +31,7 @@ from .engine.worker_settings import Workers
 from .errors import BoxError, InputError, LostError, QuiltError, QuiltWarning, SimulationError
 from .exchange.replicas import Iteration, ReplicaExchange
 from .exchange.states import ReplicaState, rest2_states, temperature_states
+from .gromacs.write import write_gro
 from .inputs import load
 from .namd.write import write_namd
 from .outputs.checkpoint import (
@@ -49,7 +50,7 @@ from .outputs.reporters import (
     Reporter,
     TrajectoryReporter,
 )
-from .outputs.structures import write_cif, write_gro, write_pdb
+from .outputs.structures import write_cif, write_pdb
 from .running.simulation import Simulation
 from .version import __version__ as __version__
 

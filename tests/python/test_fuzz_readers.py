@@ -29,13 +29,14 @@ from test_inputs_gromacs import write as write_gromacs
 
 import quiltmd
 from quiltmd.amber.write import write_rst7
+from quiltmd.gromacs.write import write_gro
 from quiltmd.inputs import describe, read_coordinates
 from quiltmd.inputs.control import read_control
 from quiltmd.inputs.frames import read_frames
 from quiltmd.namd.write import write_namd
 from quiltmd.openmm.write import write_openmm, write_openmm_state
 from quiltmd.outputs.formats import SUFFIXES, open_trajectory
-from quiltmd.outputs.structures import write_cif, write_gro, write_pdb
+from quiltmd.outputs.structures import write_cif, write_pdb
 from quiltmd.reading.formats import Expected
 from quiltmd.running.config import build_config, read_config
 

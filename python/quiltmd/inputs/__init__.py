@@ -29,6 +29,8 @@ from ..description.state import State
 from ..description.system import System
 from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
+from ..gromacs import coordinates as gromacs_coordinates
+from ..gromacs.topology import TOP
 from ..openmm import files as openmm_files
 from ..reading import pdb
 from ..reading.fixed_width import read_bytes
@@ -42,11 +44,10 @@ from ..reading.formats import (
     Sources,
     TopologyFormat,
 )
-from . import charmm, checkpoints, frames, gromacs
+from . import charmm, checkpoints, frames
 from .cache import cached
 from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
-from .gromacs import coordinates as gromacs_coordinates
 from .objects import coordinates_of, is_path, refuse_as_topology
 
 __all__ = [
@@ -68,7 +69,7 @@ _Box = npt.NDArray[np.float64]
 TOPOLOGIES: tuple[TopologyFormat, ...] = (
     PRMTOP,
     charmm.PSF,
-    gromacs.TOP,
+    TOP,
     openmm_files.SYSTEM,
     openmm_files.STRUCTURE,
 )

@@ -24,3 +24,8 @@ def check_columns(values: NDArray[np.float64], width: int, digits: int, what: st
             f"{what} have {width} columns, which {worst:.{digits}f} does not fit: choose a format "
             "with room (cif, ncrst, namd)"
         )
+
+
+def within_columns(number: int, columns: range) -> int:
+    """A residue number that fits its columns: those beyond start again from 0."""
+    return number if number in columns else number % columns.stop

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Single structures: mmCIF, PDB and GRO.
+"""Single structures: mmCIF and PDB.
 
 mmCIF holds systems of any size.  More programs open PDB, but its columns are too narrow for
 large systems: `pdb_limit` says whether one fits.  Molecules are whole, their centres in the cell.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..description.box import lengths_angles
 from ..description.elements import SYMBOLS
 from ..description.selection import select as select_atoms
-from .columns import check_columns, fit_columns
+from .columns import check_columns, fit_columns, within_columns
 from .files import replace_file
 from .readout import Readout, path_first
 from .wrapping import wrapped
@@ -24,7 +24,6 @@ from .wrapping import wrapped
 _ANGSTROM = 10.0  # per nm
 _PDB_ATOMS = 99_999
 _PDB_RESIDUES = range(-999, 10_000)
-_GRO_RESIDUES = range(-9_999, 100_000)
 _Atoms = NDArray[np.int64]
 
 
@@ -139,38 +138,6 @@ def _describe_cell(block: gemmi.cif.Block, box: NDArray[np.float64]) -> None:
     block.set_pair("_symmetry.space_group_name_H-M", "'P 1'")
 
 
-@path_first
-def write_gro(path: str | os.PathLike[str], simulation: Readout) -> None:
-    """Writes positions and velocities as GRO, GROMACS's format: to 0.001 nm and 0.0001 nm/ps.
-
-    Numbers of atoms and residues beyond 99,999 start again from 0, as in GROMACS.  QuiltError where
-    a coordinate or a velocity is too large for its columns.
-    """
-    state, topology = simulation.state(), simulation.system.topology
-    positions = wrapped(simulation)
-    check_columns(positions, 8, 3, "coordinates in a GRO file")
-    check_columns(state.velocities, 8, 4, "velocities in a GRO file")
-    residues = topology.residue_of_atom
-    names = [str(name)[:5] for name in topology.atom_names]
-    lines = [f"quiltmd, t= {simulation.time:.5f} step= {simulation.step}\n{len(names):5d}\n"]
-    for i, (place, speed) in enumerate(
-        zip(positions.tolist(), state.velocities.tolist(), strict=True)
-    ):
-        residue = residues[i]
-        number = _within(int(topology.residue_ids[residue]), _GRO_RESIDUES)
-        lines.append(
-            f"{number:5d}{str(topology.residue_names[residue])[:5]:<5s}{names[i]:>5s}"
-            f"{(i + 1) % 100_000:5d}"
-            + "".join(f"{value:8.3f}" for value in place)
-            + "".join(f"{value:8.4f}" for value in speed)
-            + "\n"
-        )
-    a, b, c = np.zeros((3, 3)) if simulation.box is None else simulation.box
-    cell = (a[0], b[1], c[2], a[1], a[2], b[0], b[2], c[0], c[1])
-    lines.append(" ".join(f"{value:10.5f}" for value in cell) + "\n")
-    replace_file(path, "".join(lines).encode("ascii", errors="replace"))
-
-
 def _cif_columns(simulation: Readout, atoms: _Atoms) -> list[list[str]]:
     topology = simulation.system.topology
     count = len(atoms)
@@ -215,17 +182,12 @@ def _atom_lines(simulation: Readout, atoms: _Atoms) -> list[str]:
         chain = str(topology.chain_ids[residue])[:1] or " "
         name = _atom_name(str(topology.atom_names[atom]), symbol)
         group = str(topology.residue_names[residue])[:3]
-        number = _within(int(topology.residue_ids[residue]), _PDB_RESIDUES)
+        number = within_columns(int(topology.residue_ids[residue]), _PDB_RESIDUES)
         lines.append(
             f"ATOM  {serial % (_PDB_ATOMS + 1):5d} {name} {group:>3s} {chain}{number:4d}    "
             f"{x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00          {symbol.upper():>2s}\n"
         )
     return lines
-
-
-def _within(number: int, columns: range) -> int:
-    """A residue number that fits its columns: those beyond start again from 0."""
-    return number if number in columns else number % columns.stop
 
 
 def _atom_name(name: str, symbol: str) -> str:

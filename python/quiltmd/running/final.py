@@ -8,9 +8,10 @@ from pathlib import Path
 
 from ..amber.write import write_restart, write_rst7
 from ..errors import FormatLimitError
+from ..gromacs.write import write_gro
 from ..namd.write import write_namd
 from ..outputs.readout import Readout
-from ..outputs.structures import pdb_limit, write_cif, write_gro, write_pdb
+from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from .folder import Folder
 from .progress import say
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ...description.thermostats.nose_hoover import NoseHooverChain
-from ...reading.entries import Control, Entries, number_of
+from ..description.thermostats.nose_hoover import NoseHooverChain
+from ..reading.entries import Control, Entries, number_of
 from .mdp_groups import Curve, Index, TemperatureGroup, add_baths, has_known_part
 from .mdp_words import choice
 

@@ -10,14 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import radians
 
-from ...description.sites import (
-    Site,
-    above_plane,
-    at_angle,
-    at_distance,
-    average,
-    out_of_plane,
-)
+from ..description.sites import Site, above_plane, at_angle, at_distance, average, out_of_plane
 from .preprocess import Line
 from .sections import reals
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...description.elements import elements_of
-from ...description.restraints import Held
-from ...description.sites import site_fields
-from ...description.system import System
-from ...description.term_forms import TERM_FORMS
-from ...description.terms import TermTable
-from ...description.topology import Topology
-from ...errors import InputError
-from ...reading.formats import Described, Sources, TopologyFormat
+from ..description.elements import elements_of
+from ..description.restraints import Held
+from ..description.sites import site_fields
+from ..description.system import System
+from ..description.term_forms import TERM_FORMS
+from ..description.terms import TermTable
+from ..description.topology import Topology
+from ..errors import InputError
+from ..reading.formats import Described, Sources, TopologyFormat
 from .molecule import ForceField, Molecule
 from .preprocess import Preprocessor
 from .sections import TopologyFile

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
-from ...reading.formats import Path
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
+from ..reading.formats import Path
 
 
 def read_index(path: Path) -> dict[str, list[int]]:

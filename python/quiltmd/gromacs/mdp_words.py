@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...reading.entries import Entries
+from ..reading.entries import Entries
 
 _WORDS = (
     *("md-vv", "l-bfgs", "v-rescale", "nose-hoover", "c-rescale", "parrinello-rahman"),

@@ -11,10 +11,10 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from ...description.box import reduce_box
-from ...errors import InputError
-from ...reading.fixed_width import Columns, decoded, read_bytes
-from ...reading.formats import CoordinateFormat, Coordinates, Expected
+from ..description.box import reduce_box
+from ..errors import InputError
+from ..reading.fixed_width import Columns, decoded, read_bytes
+from ..reading.formats import CoordinateFormat, Coordinates, Expected
 
 F64 = npt.NDArray[np.float64]
 

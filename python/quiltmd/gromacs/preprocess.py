@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
-from ...reading.record import getenv, is_file
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
+from ..reading.record import getenv, is_file
 
 _DEEPEST = 50  # includes within includes; more is a file that includes itself
 # Where a GROMACS installation has its force fields, after what the environment says.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...description.term_forms import form_named
+from ..description.term_forms import form_named
 from .preprocess import Line
 from .sections import TYPE_SECTIONS, TopologyFile, reals
 

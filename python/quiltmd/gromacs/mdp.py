@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from ...description.checks import LAST_STEP
-from ...errors import InputError
-from ...reading.entries import Control, Entries, Entry, is_off, is_one
-from ...reading.fixed_width import read_bytes
+from ..description.checks import LAST_STEP
+from ..errors import InputError
+from ..reading.entries import Control, Entries, Entry, is_off, is_one
+from ..reading.fixed_width import read_bytes
 from .mdp_coupling import take_coupling
 from .mdp_groups import Index
 from .mdp_words import choice

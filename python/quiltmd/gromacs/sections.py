@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...errors import InputError
+from ..errors import InputError
 from .preprocess import Line
 
 # Sections of parameters by types: how many names a line begins with.

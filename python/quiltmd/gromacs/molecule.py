@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...description.restraints import Held
-from ...description.sites import Site
-from ...description.term_forms import TERM_FORMS
+from ..description.restraints import Held
+from ..description.sites import Site
+from ..description.term_forms import TERM_FORMS
 from .lennard_jones import LennardJones
 from .parameters import BONDS, COUNTS, DihedralTypes, MapTypes, Types, parameters_of
 from .preprocess import Line

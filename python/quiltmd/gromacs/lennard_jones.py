@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ...description.sigma_epsilon import sigma_epsilon
+from ..description.sigma_epsilon import sigma_epsilon
 from .parameters import Types, either_way, missing, replaced
 from .preprocess import Line
 from .sections import AtomType, TopologyFile, reals

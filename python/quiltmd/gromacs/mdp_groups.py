@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...reading.entries import Control
-from ..gromacs.index import as_selection
+from ..reading.entries import Control
+from .index import as_selection
 
 _DEFAULT_GROUPS = {
     "system": "all",
