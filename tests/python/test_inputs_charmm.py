@@ -19,9 +19,9 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, State, System
+from quiltmd.charmm.psf import PsfFile
+from quiltmd.charmm.topology import read_parameters
 from quiltmd.inputs import describe
-from quiltmd.inputs.charmm import read_parameters
-from quiltmd.inputs.charmm.psf import PsfFile
 
 # The PDB and the CRD of adenylate kinase have four histidines with atoms in another order.
 pytestmark = pytest.mark.filterwarnings(

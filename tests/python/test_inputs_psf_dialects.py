@@ -13,7 +13,7 @@ from small_psf import Atom, Line, extended, free, standard, write_crd, write_psf
 
 import quiltmd
 from quiltmd import InputError
-from quiltmd.inputs.charmm.psf import PsfFile
+from quiltmd.charmm.psf import PsfFile
 
 pytestmark = pytest.mark.filterwarnings("ignore:there is no periodic box:quiltmd.QuiltWarning")
 

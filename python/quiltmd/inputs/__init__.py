@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readers: from the files of other programs to a System and a State.
 
-A format is a module or a folder that reads it and knows nothing of the others (`formats` says what
-it offers); `load` chooses by content.  A new format is a new module and a row in one of the two
-tables here.
+A format is a module that reads it and knows nothing of the others (`reading.formats` says what it
+offers), in the folder of the program that it belongs to; `load` chooses by content.  A new format is
+a new module and a row in one of the two tables here.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 from ..amber import coordinates as amber_coordinates
 from ..amber.topology import PRMTOP
+from ..charmm import coordinates as charmm_coordinates
+from ..charmm.topology import PSF
 from ..description.box import box_from_lengths_angles
 from ..description.checks import any_case
 from ..description.electric_field import apply_electric_field
@@ -44,9 +46,8 @@ from ..reading.formats import (
     Sources,
     TopologyFormat,
 )
-from . import charmm, checkpoints, frames
+from . import checkpoints, frames
 from .cache import cached
-from .charmm import coordinates as charmm_coordinates
 from .constrain import Constraints, constrain, loose_hydrogens
 from .objects import coordinates_of, is_path, refuse_as_topology
 
@@ -68,7 +69,7 @@ _Box = npt.NDArray[np.float64]
 # The first that matches reads a file.
 TOPOLOGIES: tuple[TopologyFormat, ...] = (
     PRMTOP,
-    charmm.PSF,
+    PSF,
     TOP,
     openmm_files.SYSTEM,
     openmm_files.STRUCTURE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...errors import InputError
+from ..errors import InputError
 from .parameters import Parameters, numbers
 
 # By their first four letters: of lists, and how interactions end at the cutoff.

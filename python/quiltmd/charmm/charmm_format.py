@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
 from .nonbonded_options import take_options
 from .parameters import Parameters, numbers, whole
 

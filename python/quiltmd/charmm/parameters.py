@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...reading.units import ANGSTROM, KCAL
+from ..errors import InputError
+from ..reading.units import ANGSTROM, KCAL
 
 Types = tuple[str, ...]
 Found = TypeVar("Found")

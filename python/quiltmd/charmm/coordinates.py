@@ -14,10 +14,10 @@ import struct
 
 import numpy as np
 
-from ...errors import InputError
-from ...reading.fixed_width import Columns, decoded, read_bytes
-from ...reading.formats import HEAD, CoordinateFormat, Coordinates, Expected
-from ...reading.units import AKMA_VELOCITY, ANGSTROM
+from ..errors import InputError
+from ..reading.fixed_width import Columns, decoded, read_bytes
+from ..reading.formats import HEAD, CoordinateFormat, Coordinates, Expected
+from ..reading.units import AKMA_VELOCITY, ANGSTROM
 
 # First column and width of x, y and z, and of the atom's name: usual and extended.
 _USUAL, _EXTENDED = (20, 10, 16, 4), (40, 20, 32, 8)

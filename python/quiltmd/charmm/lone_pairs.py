@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from math import cos, radians, sin
 
-from ...description.sites import Site
-from ...reading.units import ANGSTROM
+from ..description.sites import Site
+from ..reading.units import ANGSTROM
 from .psf import LonePair, PsfFile
 
 

@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ...description.elements import elements_of
-from ...description.topology import Topology
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
+from ..description.elements import elements_of
+from ..description.topology import Topology
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
 
 I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]

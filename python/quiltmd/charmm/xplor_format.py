@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
 from .nonbonded_options import take_options
 from .parameters import Parameters, numbers, whole
 

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from ...description.parameters import HIGHEST_PERIODICITY
-from ...description.sites import Site, site_fields
-from ...description.system import System
-from ...description.terms import TermTable
-from ...errors import InputError
+from ..description.parameters import HIGHEST_PERIODICITY
+from ..description.sites import Site, site_fields
+from ..description.system import System
+from ..description.terms import TermTable
+from ..errors import InputError
 from .lone_pairs import sites_of
 from .parameters import Parameters, Types
 from .psf import PsfFile

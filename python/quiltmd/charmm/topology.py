@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
-from ...reading.formats import Described, Sources, TopologyFormat
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
+from ..reading.formats import Described, Sources, TopologyFormat
 from .assign import assemble
 from .charmm_format import read_charmm
 from .parameters import Parameters
