@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from quiltmd.inputs.control import Control, read_control
+from quiltmd.inputs.control_files import Control, read_control
 
 # The configuration of the ApoA1 benchmark, with what others ask for besides.
 NAMD = """

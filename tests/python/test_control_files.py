@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quiltmd.errors import InputError, QuiltError
-from quiltmd.inputs.control import read_control
+from quiltmd.inputs.control_files import read_control
 from quiltmd.running.config import build_config
 
 

@@ -15,7 +15,7 @@ from control_examples import FILES, MDP, changed, noted, read
 from quiltmd import BerendsenThermostat, NoseHooverChain, VelocityRescaling
 from quiltmd.description.heat_baths import BathGroup
 from quiltmd.errors import QuiltError
-from quiltmd.inputs.control import read_control
+from quiltmd.inputs.control_files import read_control
 from quiltmd.running.config import build_config
 
 

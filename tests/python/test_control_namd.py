@@ -15,8 +15,8 @@ from scipy.special import erfc
 
 import quiltmd
 from quiltmd.errors import InputError
-from quiltmd.inputs.control import Control, read_control
-from quiltmd.inputs.control.namd_script import arithmetic
+from quiltmd.inputs.control_files import Control, read_control
+from quiltmd.namd.script import arithmetic
 from quiltmd.running.config import build_config
 
 

@@ -23,7 +23,7 @@ from nbclient import NotebookClient
 import quiltmd
 from quiltmd.commands.cli import app
 from quiltmd.exchange.config import ExchangeConfig
-from quiltmd.inputs.control import read_control
+from quiltmd.inputs.control_files import read_control
 from quiltmd.prediction.machine import read_machine
 from quiltmd.running.config import build_config, build_config_of
 from quiltmd.running.stages import stages_of

@@ -31,7 +31,7 @@ import quiltmd
 from quiltmd.amber.write import write_rst7
 from quiltmd.gromacs.write import write_gro
 from quiltmd.inputs import describe, read_coordinates
-from quiltmd.inputs.control import read_control
+from quiltmd.inputs.control_files import read_control
 from quiltmd.inputs.frames import read_frames
 from quiltmd.namd.write import write_namd
 from quiltmd.openmm.write import write_openmm, write_openmm_state

@@ -25,7 +25,7 @@ from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System, Veloci
 from quiltmd.description.mesh_rules import lj_pme_parameters
 from quiltmd.errors import QuiltError
 from quiltmd.exchange.scaling import scale_solute
-from quiltmd.inputs.control import read_control
+from quiltmd.inputs.control_files import read_control
 from quiltmd.openmm.write import to_openmm
 from quiltmd.prediction.plan import Planner
 

@@ -24,7 +24,7 @@ from test_openmm_settings import CUTOFF, EDGE, force_of, positions, small_system
 import quiltmd
 from quiltmd import Nonbonded, Simulation, VelocityVerlet
 from quiltmd.errors import QuiltError
-from quiltmd.inputs.control import read_control
+from quiltmd.inputs.control_files import read_control
 from quiltmd.openmm.write import to_openmm, write_openmm
 
 pytestmark = [

@@ -13,7 +13,7 @@ import typer
 
 from ..errors import QuiltError
 from ..inputs import topology_format
-from ..inputs.control import is_control
+from ..inputs.control_files import is_control
 from ..running.folder import Folder
 from ..running.setting_fields import Place
 from .options import Settings, flag_of

@@ -12,7 +12,7 @@ from ..description.system import System
 from ..errors import QuiltError
 from ..exchange.config import ExchangeConfig
 from ..exchange.states import describe_state
-from ..inputs.control import read_control
+from ..inputs.control_files import read_control
 from ..running.before import check_reporters, check_selections, warn_of_no_effect
 from ..running.config import Config, build_config, build_config_of, merge, read_config
 from ..running.estimate import Estimate, estimate

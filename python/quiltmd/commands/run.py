@@ -11,7 +11,7 @@ import typer
 
 from ..engine.hosts import started_together
 from ..errors import QuiltError
-from ..inputs.control import read_control
+from ..inputs.control_files import read_control
 from ..running import runner, stages
 from ..running.config import Config, build_config, merge, read_config
 from ..running.folder import Folder

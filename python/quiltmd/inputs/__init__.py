@@ -2,8 +2,8 @@
 """Readers: from the files of other programs to a System and a State.
 
 A format is a module that reads it and knows nothing of the others (`reading.formats` says what it
-offers), in the folder of the program that it belongs to; `load` chooses by content.  A new format is
-a new module and a row in one of the two tables here.
+offers), in the folder of the program that it belongs to; `load` chooses by content.  A new format
+is a new module and a row in one of the two tables here.
 """
 
 from __future__ import annotations

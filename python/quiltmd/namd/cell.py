@@ -6,8 +6,8 @@ Source: NAMD User's Guide, version 3.0, "extendedSystem".
 
 from __future__ import annotations
 
-from ...errors import InputError
-from ...reading.fixed_width import read_bytes
+from ..errors import InputError
+from ..reading.fixed_width import read_bytes
 
 
 def read_cell(file: str) -> list[list[float] | None]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NAMD configurations: what ApoA1- and STMV-like runs say, as settings of a run here.
 
-A configuration is a Tcl script, which `namd_script` reads.  Of its commands `minimize`,
+A configuration is a Tcl script, which `script` reads.  Of its commands `minimize`,
 `reinitvels` and `run` are understood, in this order.
 
 Source: NAMD User's Guide, version 3.0.
@@ -15,19 +15,19 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from ...description.barostats.monte_carlo import PROPOSE_EVERY
-from ...description.box import lengths_angles
-from ...description.electric_field import ELECTRONVOLT
-from ...description.thermostats.velocity_rescaling import VelocityRescaling
-from ...errors import InputError
-from ...reading.entries import Control, Entries, Entry, is_one
-from ...reading.mesh import MeshWords, take_mesh
-from ...reading.units import ANGSTROM, KCAL
-from .namd_cell import read_cell
-from .namd_extra_bonds import take_extra_bonds
-from .namd_keywords import KEYWORDS
-from .namd_restraints import take_restraints
-from .namd_script import statements
+from ..description.barostats.monte_carlo import PROPOSE_EVERY
+from ..description.box import lengths_angles
+from ..description.electric_field import ELECTRONVOLT
+from ..description.thermostats.velocity_rescaling import VelocityRescaling
+from ..errors import InputError
+from ..reading.entries import Control, Entries, Entry, is_one
+from ..reading.mesh import MeshWords, take_mesh
+from ..reading.units import ANGSTROM, KCAL
+from .cell import read_cell
+from .extra_bonds import take_extra_bonds
+from .keywords import KEYWORDS
+from .restraints import take_restraints
+from .script import statements
 
 _OUTPUT = "this output is not written"
 _LISTS = "pair lists are set up by this program"

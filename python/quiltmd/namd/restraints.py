@@ -13,10 +13,10 @@ import os
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InputError
-from ...reading.entries import Control, Entries
-from ...reading.fixed_width import read_bytes
-from ...reading.units import ANGSTROM, KCAL
+from ..errors import InputError
+from ..reading.entries import Control, Entries
+from ..reading.fixed_width import read_bytes
+from ..reading.units import ANGSTROM, KCAL
 
 _COLUMNS = {"x": (30, 38), "y": (38, 46), "z": (46, 54), "o": (54, 60), "b": (60, 66)}
 

@@ -20,10 +20,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import InputError
-from ...reading.entries import Control, Entry, number_of
-from ...reading.fixed_width import read_bytes
-from .namd_cell import read_step
+from ..errors import InputError
+from ..reading.entries import Control, Entry, number_of
+from ..reading.fixed_width import read_bytes
+from .cell import read_step
 
 _TCL = ("if", "while", "for", "foreach", "proc", "source", "expr", "puts", "print", "exit", "vmd")
 _COMPARED = re.compile(r"(\S+?)\s*(==|!=|<=|>=|<|>|\beq\b|\bne\b)\s*(\S+)")

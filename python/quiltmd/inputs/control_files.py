@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...amber.mdin import is_mdin, read_mdin
-from ...errors import InputError
-from ...gromacs.index import read_index
-from ...gromacs.mdp import is_mdp, read_mdp
-from ...reading.entries import Control
-from ...reading.fixed_width import read_bytes
-from ...reading.formats import HEAD, Path
-from .namd import is_namd, read_namd
+from ..amber.mdin import is_mdin, read_mdin
+from ..errors import InputError
+from ..gromacs.index import read_index
+from ..gromacs.mdp import is_mdp, read_mdp
+from ..namd.configuration import is_namd, read_namd
+from ..reading.entries import Control
+from ..reading.fixed_width import read_bytes
+from ..reading.formats import HEAD, Path
 
 __all__ = ["Control", "is_control", "read_control"]
 

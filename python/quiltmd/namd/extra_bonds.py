@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import os
 
-from ...errors import InputError
-from ...reading.entries import Control, Entries
-from ...reading.fixed_width import read_bytes
-from ...reading.units import ANGSTROM, KCAL
+from ..errors import InputError
+from ..reading.entries import Control, Entries
+from ..reading.fixed_width import read_bytes
+from ..reading.units import ANGSTROM, KCAL
 
 _ATOMS = {"bond": 2, "wall": 2, "angle": 3, "dihedral": 4, "improper": 4}
 _NUMBERS = {"wall": (3,), "dihedral": (2, 3), "improper": (2, 3)}  # behind the atoms; else 2
