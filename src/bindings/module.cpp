@@ -97,6 +97,12 @@ void set_state(Engine& engine, int64_t step, std::optional<Matrix> box, const Po
   engine.set_state(cell, state);
 }
 
+void place_atoms(Engine& engine, const Points& positions) {
+  const auto points = points_from(positions);
+  nb::gil_scoped_release release;
+  engine.place_atoms(points);
+}
+
 void set_conditions(Engine& engine, const std::map<std::string, double>& values,
                     std::optional<Matrix> box) {
   const auto changed = box ? std::optional(box_from(*box)) : std::nullopt;
@@ -357,6 +363,7 @@ NB_MODULE(_core, module) {
       .def("set_state", &set_state, "step"_a, "box"_a.none(), "positions"_a, "velocities"_a,
            "list_step"_a, "list_positions"_a.none(), "patches"_a = nb::none(),
            "variables"_a = std::map<std::string, double>())
+      .def("place_atoms", &place_atoms, "positions"_a)
       .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("state",
            [](Engine& engine) {

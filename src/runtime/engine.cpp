@@ -14,7 +14,6 @@
 
 #include "computes/places.h"
 #include "math/error.h"
-#include "runtime/coincident.h"
 #include "runtime/collect.h"
 #include "runtime/describe_blowup.h"
 #include "runtime/devices.h"
@@ -80,33 +79,6 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
 }
 
 Engine::~Engine() = default;
-
-void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
-  HostState internal = entering_state(system_, state);
-  const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
-  check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), internal);
-  const bool open = !box.has_value();
-  if (failed_ || (setup_ && setup_->grid.is_open() != open)) ranks_.clear();
-  grid_changes_ = grid_changed_at_ = 0;
-  stop_profile();
-  if (ranks_.empty()) {
-    setup_ = std::make_unique<Setup>(
-        make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches));
-    setup_->strengths = strengths_;
-  } else {
-    set_box(*setup_, cell, state.patches);
-  }
-  doubt_lists(*setup_, internal);
-  assign(internal.list_positions.empty() ? internal.positions : internal.list_positions);
-  if (ranks_.empty()) create_ranks();
-  balancer_.begin(internal.step);
-  constraint_loss_.begin(internal.step, setup_->constraint_loss());
-  try {
-    for_ranks([&](Rank& rank) { rank.load(internal); });
-  } catch (const Blowup& blowup) {
-    explain(blowup);
-  }
-}
 
 void Engine::assign(const std::vector<Vec3d>& positions) {
   const PatchGrid& grid = setup_->grid;
@@ -289,6 +261,7 @@ double Engine::time_of_life(MeshSharing mesh) {
 }
 
 void Engine::run_to(int64_t target) {
+  entered_.reset();
   const Int3 cells = setup_->grid.cells;
   for_ranks([&](Rank& rank) { rank.run_to(target); });
   const bool needs_plan = ranks_[0]->needs_plan();
@@ -407,6 +380,7 @@ std::vector<Vec3d> Engine::forces() {
 
 void Engine::draw_velocities(double temperature, uint64_t seed) {
   require_state();
+  entered_.reset();
   for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
@@ -441,6 +415,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   setup_->strengths = strengths_ = strengths;
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
+  entered_.reset();
   const auto atoms = moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay;
   const bool same_cells = setup_->grid.cells == cells;
   try {

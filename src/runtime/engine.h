@@ -59,6 +59,9 @@ class Engine {
 
   // Without a box the system has no periodic boundary.
   void set_state(const std::optional<Box>& box, const HostState& state);  // input order
+  // The present state with atoms at these positions, in input order. Where all are near those of the lists
+  // that there are, its lists are these, and none are built.
+  void place_atoms(const std::vector<Vec3d>& positions);
   void run(int64_t steps);
   // The simulation as it is now. Returns while the data travel, and later steps leave the frame
   // alone; it must not outlive the engine.
@@ -118,6 +121,9 @@ class Engine {
  private:
   // With other patches where a barostat has made them necessary.
   void run_to(int64_t target);
+  // Whether the ranks have the lists of this state (internal order).
+  bool has_lists_of(const std::optional<Box>& box, const HostState& state) const;
+  void load_state(const Cell& cell, HostState& state);
   void create_ranks();
   // Assigns patches to ranks by the atoms in them; with a replan() if the assignment changed.
   void assign(const std::vector<Vec3d>& positions);
@@ -167,6 +173,8 @@ class Engine {
   Balancer balancer_;
   std::optional<MeshSharing> timed_mesh_;
   int64_t grid_changes_ = 0, grid_changed_at_ = 0;  // since the state was set, and the last step
+  // The state that was set, in internal order and with the positions of its lists, while it is the present one.
+  std::optional<HostState> entered_;
   bool failed_ = false;  // a call of the ranks did not end; what they hold is of no use
   double profile_begin_ = 0;
   std::vector<MessageTimes> profiled_messages_;

@@ -22,6 +22,7 @@ void Engine::place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& list
 
 Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimum& watch) {
   require_state();
+  entered_.reset();
   std::vector<Vec3d> listed;
   const auto evaluate = [&](const std::vector<Vec3d>& positions) {
     place(positions, listed);

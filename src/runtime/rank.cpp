@@ -120,6 +120,21 @@ void Rank::load(const HostState& state, Begin begin) {
   check_terms();
 }
 
+void Rank::load_over_lists(const HostState& state) {
+  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  device_.fill(slots_.energy.data(), 0, slots_.energy.bytes(), Stream::kMain);
+  device_.copy_in(slots_.step.data(), &state.step, sizeof(int64_t));
+  slots_.variables.upload(values_of(plan_.variables, state.variables));
+  slots_.start_velocity.upload(by_slot(state.velocities));
+  set_positions(state.positions);
+  slots_.save_start();
+  state_ = RunState(plan_.rebuild, plan_.epoch_ends());
+  last_ = {};
+  early_rebuilds_ = 0;
+  state_.load(state.step, state.list_step);
+  begin_epoch(Epoch::Opening::kPlain);
+}
+
 // ---- Steps ---------------------------------------------------------------------------------
 
 // Impulse multiple time stepping (r-RESPA): the long-range force acts at steps that are multiples of

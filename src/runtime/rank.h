@@ -44,6 +44,8 @@ class Rank {
   // that goes on keeps its heat.
   enum class Begin { kAnew, kGoOn };
   void load(const HostState& state, Begin begin = Begin::kAnew);
+  // Likewise from a state whose lists are those that there are.
+  void load_over_lists(const HostState& state);
   // Up to a step, or to where patches must be assigned to ranks again: a barostat has made a box that needs
   // another patch grid, or atoms of an open system left the patch grid, or a rank outgrew its share. Then
   // load() is to follow.
@@ -150,7 +152,9 @@ class Rank {
   void check_terms() const;
   void make_room(const Faults& faults);
   void make_room_for_messages();
-  void set_positions(const std::vector<Vec3d>& positions);  // over the layout that there is
+  // Of atoms in internal order, over the layout that there is.
+  std::vector<Vec3d> by_slot(const std::vector<Vec3d>& values) const;
+  void set_positions(const std::vector<Vec3d>& positions);
   void remove_momentum();
   [[noreturn]] void fail() const;
 

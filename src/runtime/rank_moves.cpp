@@ -19,13 +19,17 @@ void Rank::update_conditions(Atoms atoms) {
   state_.build_anew();
 }
 
-void Rank::set_positions(const std::vector<Vec3d>& positions) {
+std::vector<Vec3d> Rank::by_slot(const std::vector<Vec3d>& values) const {
   const auto atoms = slots_.atom.download();
-  std::vector<Vec3d> by_slot(slots_.room.state_slots);
+  std::vector<Vec3d> found(slots_.room.state_slots);
   const auto owned = static_cast<size_t>(slots_.owned_slots.download()[0]);
   for (size_t s = 0; s < owned; ++s)
-    if (atoms[s] >= 0) by_slot[s] = positions[static_cast<size_t>(atoms[s])];
-  slots_.start_position.upload(by_slot);
+    if (atoms[s] >= 0) found[s] = values[static_cast<size_t>(atoms[s])];
+  return found;
+}
+
+void Rank::set_positions(const std::vector<Vec3d>& positions) {
+  slots_.start_position.upload(by_slot(positions));
   stage("state.set", [this] {
     device_.launch(
         SetState{groups_at_end(), slots_.start_position.data(), slots_.start_velocity.data()});

@@ -91,6 +91,9 @@ class FakeEngine:
         self._list_step = list_step
         self._list_positions = positions.copy() if list_positions is None else list_positions.copy()
 
+    def place_atoms(self, positions: Any) -> None:
+        self._positions, self._heat = positions.copy(), 0.0
+
     def run(self, steps: int) -> None:
         self.calls += 1
         dt = self._integrator["timestep"]

@@ -44,7 +44,8 @@ class State(Checked):
         Steps done since the start of the simulation.
     list_positions, list_step:
         (N, 3) nm and step at which pair lists were last built; None before the
-        first time.
+        first time.  Where atoms were moved otherwise than by steps (`Simulation.place`), lists
+        count as old as they may be, so that the step may be below 0.
     patches:
         How many patches the box is cut into along a, b and c. It depends on earlier boxes where the
         box has changed, or on how atoms have spread without one, and a run goes on with the same
@@ -72,20 +73,20 @@ class State(Checked):
     def __post_init__(self) -> None:
         if self.box is not None:
             object.__setattr__(self, "box", frozen(check_box(self.box)))
-        for name in ("step", "list_step"):
-            value = whole_number(name, getattr(self, name))
+        for name, least in (("step", 0), ("list_step", -LAST_STEP)):
+            value = whole_number(name, getattr(self, name), least)
             if value > LAST_STEP:
                 raise InputError(f"{name} {value} is beyond the last step, {LAST_STEP}")
             object.__setattr__(self, name, value)
         if self.patches is not None:
             object.__setattr__(self, "patches", _counts(self.patches))
         object.__setattr__(self, "variables", _by_name(self.variables))
-        positions = _vectors("positions", self.positions)
+        positions = vectors("positions", self.positions)
         object.__setattr__(self, "positions", positions)
         for name in ("velocities", "list_positions"):
             value = getattr(self, name)
             if value is not None or name == "velocities":
-                object.__setattr__(self, name, _vectors(name, value, len(positions)))
+                object.__setattr__(self, name, vectors(name, value, len(positions)))
 
     def arrays(self) -> dict[str, Any]:
         """All attributes by name, as an engine's `set_state` takes them."""
@@ -115,7 +116,7 @@ class State(Checked):
         velocities:
             (N, 3) nm/ps; zero when left out.
         """
-        place = _vectors("positions", positions, system.atoms)
+        place = vectors("positions", positions, system.atoms)
         speed = np.zeros_like(place) if velocities is None else velocities
         if box is None:
             return cls(place, speed, None)  # type: ignore[arg-type]  # checked and converted there
@@ -183,7 +184,8 @@ def arrays_of_openmm(state: Any) -> tuple[F64, F64 | None, F64]:
     )
 
 
-def _vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:
+def vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:
+    """(atoms, 3) finite numbers in units of a State, or InputError; None: of any number."""
     rows = "N" if atoms is None else atoms
     value = in_unit(name, value, _UNITS.get(name, "nm"))
     given = numbers(name, value, f"an array of real numbers, shape ({rows}, 3)")

@@ -83,6 +83,12 @@ class Engine(Protocol):
         Heat is counted from here on.
         """
 
+    def place_atoms(self, positions: Any) -> None:
+        """The present state with atoms at these positions (N, 3); lists are kept where they serve.
+
+        Heat is counted from here on.
+        """
+
     def run(self, steps: int) -> None:
         """Advances; raises SimulationError on a blow-up."""
 

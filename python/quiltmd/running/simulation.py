@@ -48,7 +48,7 @@ from ..description.plausibility import (
     thermostat_oddities,
 )
 from ..description.settings import HOTTEST, draw_seed, with_seed
-from ..description.state import State
+from ..description.state import State, vectors
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory, counted_heat
@@ -241,6 +241,31 @@ class Simulation(Readout):
         with self._changing() as engine, self._naming_atoms():
             engine.set_state(**fields)
             self._note(fields["step"], fields["box"])
+            self._heat_before = heat
+
+    def place(self, positions: npt.ArrayLike) -> None:
+        """Moves the atoms; box, step, velocities and heat so far stay.
+
+        Made for many energies and forces of positions near each other, as an optimiser asks for
+        them.  Pair lists are kept while all atoms are within 0.4 of the Verlet buffer of where
+        they were built, which a State says, too (`list_positions`): so `state()` leads to the
+        same bits in any other simulation.  From farther away, and without a box, lists are built
+        as in `set_state`.
+
+        Parameters
+        ----------
+        positions:
+            (N, 3) nm, unwrapped, molecules whole.
+
+        Raises
+        ------
+        QuiltError
+            Where these are not finite positions of all atoms.
+        """
+        places = vectors("positions", positions, self.system.atoms)
+        heat = self.heat()
+        with self._changing() as engine, self._naming_atoms():
+            engine.place_atoms(places)
             self._heat_before = heat
 
     def fields(self) -> dict[str, Any]:

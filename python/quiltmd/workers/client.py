@@ -307,6 +307,10 @@ class WorkerEngine:
         """Sets the state."""
         self._connection.call("set_state", *values, **named)
 
+    def place_atoms(self, positions: Any) -> None:
+        """The present state with atoms at other positions."""
+        self._connection.call("place_atoms", positions)
+
     def run(self, steps: int) -> None:
         """Advances."""
         self._connection.call("run", steps)

@@ -104,6 +104,7 @@ class Session:
             "create": self._create,
             "serve_device": self._serve_device,
             "set_state": self._set_state,
+            "place_atoms": self._place_atoms,
             "restore": self._restore,
             "run": self._run,
             "digest": self._digest,
@@ -251,6 +252,10 @@ class Session:
 
     def _set_state(self, *values: Any, **named: Any) -> None:
         self._made().set_state(*values, **named)
+        self._heat = 0.0
+
+    def _place_atoms(self, positions: Any) -> None:
+        self._made().place_atoms(positions)
         self._heat = 0.0
 
     def _restore(self, state: Message, conditions: Message, heat: float) -> None:

@@ -110,6 +110,10 @@ class Supervisor:
             self._pool.furthest = self._pool.step
             self._pool.on_all(self._pool.restore)
 
+    def place_atoms(self, positions: Any) -> None:
+        """The present state with atoms at other positions; the others follow."""
+        self._change(lambda engine: engine.place_atoms(positions))
+
     def run(self, steps: int) -> None:
         """Advances all; whether they agree on where they are is found out during the next run."""
         with self._pool.lock:

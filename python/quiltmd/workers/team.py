@@ -131,6 +131,10 @@ class Team:
         """Sets the state."""
         self._do("set_state", *values, **named)
 
+    def place_atoms(self, positions: Any) -> None:
+        """The present state with atoms at other positions."""
+        self._do("place_atoms", positions)
+
     def run(self, steps: int) -> None:
         """Advances."""
         self._do("run", steps)
