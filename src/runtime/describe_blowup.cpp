@@ -8,11 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
-#include <span>
 #include <vector>
 
-#include "computes/bonded/forms/forms.h"
 #include "computes/reference.h"
+#include "computes/wide_terms.h"
 
 namespace quiltmd {
 namespace {
@@ -98,40 +97,8 @@ std::string circumstances(const Setup& setup, const HostState& start, int32_t at
                : ". Minimise first, use a shorter time step, or look at its velocity");
 }
 
-// How far apart two atoms of a term are, nm: each at the image nearest to the first atom.
-double width_of_term(const Box& box, const std::vector<Vec3d>& positions,
-                     std::span<const int32_t> atoms) {
-  std::vector<Vec3d> from_first;
-  const Vec3d first = positions[static_cast<size_t>(atoms[0])];
-  for (const int32_t atom : atoms)
-    from_first.push_back(box.nearest_image(positions[static_cast<size_t>(atom)] - first));
-  double width = 0;
-  for (const Vec3d& one : from_first)
-    for (const Vec3d& other : from_first) width = std::max(width, norm(one - other));
-  return width;
-}
-
-struct WideTerm {
-  const Terms* terms;
-  int term;
-  double width;
-};
-
-// The widest of the terms whose atoms must be in neighbouring patches.
-WideTerm widest_term(const Setup& setup, const std::vector<Vec3d>& positions) {
-  WideTerm widest{nullptr, 0, 0};
-  TermForms::for_each([&]<class Form>(int) {
-    const Terms* terms = kApart<Form> ? nullptr : setup.system.terms_of(Form::kForm);
-    for (int t = 0; terms && t < terms->count(); ++t) {
-      const double width = width_of_term(setup.grid.box, positions, terms->atoms_of(t));
-      if (width > widest.width) widest = {terms, t, width};
-    }
-  });
-  return widest;
-}
-
 std::string describe_lost_term(const Setup& setup, const std::vector<Vec3d>& positions) {
-  const WideTerm widest = widest_term(setup, positions);
+  const WideTerm widest = widest_term(setup.system, setup.grid.box, positions);
   std::string told = "a bonded term";
   const char* joint = " of atom ";
   if (widest.terms) {
