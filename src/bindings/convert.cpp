@@ -201,13 +201,15 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   const auto method = value<std::string>(d, "method");
   if (method == "pme")
     s.electrostatics = Electrostatics::kPme;
+  else if (method == "fmm")
+    s.electrostatics = Electrostatics::kFmm;
   else if (method == "reaction-field")
     s.electrostatics = Electrostatics::kReactionField;
   else if (method == "cutoff" || method == "no-cutoff")
     s.electrostatics = Electrostatics::kCutoff;
   else
     throw Error("unknown nonbonded method '" + method +
-                "': choose pme, reaction-field, cutoff or no-cutoff");
+                "': choose pme, fmm, reaction-field, cutoff or no-cutoff");
   if (method == "no-cutoff") {
     s.cutoff = std::numeric_limits<double>::infinity();
     s.dispersion_correction = false;
@@ -222,7 +224,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
     s.dielectric = dielectric > 0 ? dielectric : std::numeric_limits<double>::infinity();
     s.field_of_excluded = value<bool>(d, "field_of_excluded");
   }
-  if (!s.has_pme()) return s;
+  if (!s.has_ewald_split()) return s;
   s.order = value<int>(d, "pme_order");
   s.alpha = value<double>(d, "pme_alpha");
   s.bandwidth = value<double>(d, "pme_bandwidth");

@@ -14,8 +14,8 @@ namespace quiltmd {
 enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce, kMesh };
 
 // Of charges within the cutoff alone, with the field of a uniform medium beyond it, or of all by particle
-// mesh Ewald.
-enum class Electrostatics { kCutoff, kReactionField, kPme };
+// mesh Ewald or the fast multipole method.
+enum class Electrostatics { kCutoff, kReactionField, kPme, kFmm };
 
 struct NonbondedSettings {
   double cutoff = 0.9;  // nm; infinite: none
@@ -38,7 +38,10 @@ struct NonbondedSettings {
 
   bool has_cutoff() const { return std::isfinite(cutoff); }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
-  bool has_prolate_split() const { return has_pme() && bandwidth > 0; }
+  bool has_fmm() const { return electrostatics == Electrostatics::kFmm; }
+  // Whether pairs have what a split of 1/r leaves within the cutoff.
+  bool has_ewald_split() const { return has_pme() || has_fmm(); }
+  bool has_prolate_split() const { return has_ewald_split() && bandwidth > 0; }
   bool has_dispersion_mesh() const { return switching == Switching::kMesh; }
   bool has_switching_function() const {
     return switching != Switching::kNone && !has_dispersion_mesh();

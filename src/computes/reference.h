@@ -33,6 +33,8 @@ void reference_solvent(const System& system, const NonbondedSettings& settings,
                        const std::vector<Vec3d>& positions, Evaluation& out);
 void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out);
+void reference_fmm(const System& system, const NonbondedSettings& settings, const Box& box,
+                   const std::vector<Vec3d>& positions, Evaluation& out);
 
 // From the virial of single atoms to that of hydrogen groups, which move as a whole when the box
 // changes: takes away (r - centre of mass) (x) force of every atom. To be called last.

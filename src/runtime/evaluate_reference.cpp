@@ -28,6 +28,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   reference_pairs(system, settings, box, internal, out);
   reference_solvent(system, settings, internal, out);
   if (settings.has_pme()) reference_pme(system, settings, box, internal, out);
+  if (settings.has_fmm()) reference_fmm(system, settings, box, internal, out);
   reference_group_virial(system, box, internal, out);
   spread_forces(system, internal, out.forces);
 

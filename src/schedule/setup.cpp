@@ -42,6 +42,8 @@ double width_of_open_patches(int away, double reach, double span) {
 
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
+  if (setup.nonbonded.has_fmm())
+    throw Error("the fast multipole method is not built into schedules: choose PME");
   if (open && setup.nonbonded.has_pme()) throw Error("PME needs a periodic box");
   if (setup.nonbonded.has_dispersion_mesh() && !setup.nonbonded.has_pme())
     throw Error("Lennard-Jones PME goes with PME for charges");
@@ -111,7 +113,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
   setup.held = held_coordinates(setup.system);
-  if (nonbonded.has_pme())
+  if (nonbonded.has_ewald_split())
     setup.term_span = std::max(setup.term_span, add_excluded_pairs(setup.system, nonbonded));
   const System& all = setup.system;
   find_baths(setup, integrator);

@@ -226,7 +226,7 @@ PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, 
 
 PairParameters pair_parameters(const System& system, const NonbondedSettings& settings, int form) {
   const double cutoff = settings.cutoff;
-  const auto split = settings.has_pme() ? ewald_split(settings) : nullptr;
+  const auto split = settings.has_ewald_split() ? ewald_split(settings) : nullptr;
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
   p.t_scale = static_cast<float>(2 / (cutoff * cutoff));

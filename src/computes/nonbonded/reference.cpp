@@ -126,7 +126,7 @@ struct Physics {
       : system(s),
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)),
-        acts_on_excluded(settings.has_pme() || settings.has_dispersion_mesh() ||
+        acts_on_excluded(settings.has_ewald_split() || settings.has_dispersion_mesh() ||
                          (settings.has_reaction_field() && settings.field_of_excluded)) {
     if (settings.has_reaction_field()) field.emplace(settings);
     if (settings.has_dispersion_mesh()) {
@@ -134,7 +134,7 @@ struct Physics {
       on_mesh = dispersion_coefficients(system);
     }
     if (settings.shifts_van_der_waals()) shift_6 = std::pow(cutoff, -6);
-    if (settings.has_pme()) split = ewald_split(settings);
+    if (settings.has_ewald_split()) split = ewald_split(settings);
     if (shifts_charges(system, settings)) coulomb_shift = 1 / cutoff - smooth(cutoff).energy;
     PairForms::with(form_of(system, settings),
                     [&]<class Form>(Form) { form = formula_of<Form>(settings); });

@@ -130,7 +130,7 @@ Moduli moduli_of(const NonbondedSettings& settings) {
 }
 
 EnergyKind kind_of_constant(const NonbondedSettings& settings) {
-  return settings.has_pme() ? kReciprocal : kCoulombDirect;
+  return settings.has_ewald_split() ? kReciprocal : kCoulombDirect;
 }
 
 Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
@@ -142,7 +142,7 @@ Constant constant_of_charges(const System& system, const NonbondedSettings& sett
   }
   if (settings.has_reaction_field() && settings.field_of_excluded)
     return {-0.5 * kCoulomb * ReactionField(settings).shift * squares, 0};
-  if (!settings.has_pme()) return {};
+  if (!settings.has_ewald_split()) return {};
   const auto split = ewald_split(settings);
   const double self = -0.5 * split->potential(0) * squares;
   const double background = -0.5 * split->rest_integral() / volume * total * total;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "computes/long_range/fmm/levels.h"
+
+#include <cmath>
+#include <string>
+
+#include "math/error.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr int64_t kTopPoints = 1000;  // a transform of so many costs little
+constexpr int kLeastTopEdge = 4;
+constexpr int kLeastGrid = 8;
+
+}  // namespace
+
+Influence LevelKernels::level_zero(double m2) const {
+  const Influence near = split_.transform(m2), far = split_.transform(4 * m2);
+  const double slope = 4 * far.fall - near.fall;  // of near.value - far.value
+  if (m2 == 0) return {slope / kPi, 0};
+  const double value = (near.value - far.value) / (kPi * m2);
+  return {value, (value - slope / kPi) / m2};
+}
+
+Influence LevelKernels::smooth(int level, double m2) const {
+  if (m2 == 0) return {0, 0};
+  const double scale = std::ldexp(1.0, 2 * level);
+  const Influence transform = split_.transform(scale * m2);
+  const double value = transform.value / (kPi * m2);
+  return {value, (value + scale * transform.fall / kPi) / m2};
+}
+
+FmmLevels::FmmLevels(Int3 points) : grid(points), count(0) {
+  const auto may_halve = [](int n) { return n % 2 == 0 && n / 2 >= kLeastTopEdge; };
+  for (Int3 n = points;
+       int64_t{n.x} * n.y * n.z > kTopPoints && may_halve(n.x) && may_halve(n.y) && may_halve(n.z);
+       ++count)
+    n = {n.x / 2, n.y / 2, n.z / 2};
+}
+
+void check_fmm_grid(int order, Int3 grid) {
+  if (order != kFmmOrder)
+    throw Error("the fast multipole method has splines of order " + std::to_string(kFmmOrder) +
+                ", not " + std::to_string(order));
+  for (int d = 0; d < 3; ++d)
+    if (grid[d] < kLeastGrid)
+      throw Error("the grid of the fast multipole method must have at least " +
+                  std::to_string(kLeastGrid) + " points per dimension, not " +
+                  std::to_string(grid[d]));
+}
+
+}  // namespace quiltmd
