@@ -21,9 +21,7 @@ from .options import Settings, flag_of
 INPUTS: tuple[Place, ...] = (("system", "topology"), ("system", "coordinates"))
 InputFiles = Annotated[
     list[Path] | None,
-    typer.Argument(
-        metavar="[TOPOLOGY] [COORDINATES]", help="As the options -p and -c of `quiltmd run`."
-    ),
+    typer.Argument(metavar="[TOPOLOGY] [COORDINATES]", help="Same as the options -p and -c."),
 ]
 
 IndexFile = Annotated[

@@ -38,7 +38,7 @@ def bench(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the speed on a standard system, task by task.
+    """Measure the speed of a standard system, and the time of each task.
 
     On a GPU, without --system and --tile: a table of DHFR in sizes up to a million atoms.
     """

@@ -53,8 +53,8 @@ def remote(
     """Time a message to a worker and its answer.
 
     Workers are processes of this machine, by a Unix socket (worker) and by TCP with encrypted
-    messages (remote). Sizes, gaps and targets are varied one at a time: the others are 8 bytes, no
-    gap, one.
+    messages (remote). Sizes, gaps and targets are varied one at a time; the others are 8 bytes, no
+    gap and one worker.
     """
     columns: list[Column] = [
         ("connection", lambda row: row["connection"]),

@@ -18,17 +18,17 @@ from typer.main import get_command
 COMMANDS = {
     "energy": (
         "energy.energy",
-        "Energies of one structure by term, kJ/mol, and its forces; or those of a trajectory.",
+        "Print the energy terms of one structure, or of each frame of a trajectory, kJ/mol.",
     ),
     "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
     "exchange": (
         "exchange.exchange",
-        "Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.",
+        "Run replica exchange between several temperatures or Hamiltonians.",
     ),
     "migrate": ("migrate.migrate", "Move a running simulation to another device."),
     "watch": (
         "watch.watch",
-        "Show energies, temperature, pressure and speed of a run, live in the terminal.",
+        "Show energies, temperature, pressure and speed of a run live in the terminal.",
     ),
     "report": (
         "report.report",
@@ -36,21 +36,27 @@ COMMANDS = {
     ),
     "profile": (
         "profile.profile",
-        "Profile a run from its last checkpoint on, without changing it.",
+        "Profile the steps after the last checkpoint of a run, without changing the run.",
     ),
     "info": (
         "information.info",
-        "Show what input files contain, what a configuration would run, or how far a run is.",
+        "Show the contents of input files, a dry run of a configuration, or the progress of a run.",
     ),
     "convert": ("convert.convert", "Convert a system and its state to OpenMM XML."),
     "devices": (
         "information.devices",
-        "List the devices that simulations can run on; tests each GPU.",
+        "List the devices of this machine, and test each GPU.",
     ),
-    "serve": ("serve.serve", "Let simulations elsewhere run on the devices of this machine."),
-    "bench": ("bench.bench", "Measure the speed on a standard system, task by task."),
-    "demo": ("demo.demo", "Simulate a protein in water, from input files to a plot."),
-    "digest": ("digest.digest", "SHA-256 of a checkpoint's step, box, positions and velocities."),
+    "serve": (
+        "serve.serve",
+        "Let clients on other machines run simulations on the devices of this machine.",
+    ),
+    "bench": ("bench.bench", "Measure the speed of a standard system, and the time of each task."),
+    "demo": ("demo.demo", "Simulate a protein in water and plot its energies."),
+    "digest": (
+        "digest.digest",
+        "Print the SHA-256 of step, box, positions and velocities of a checkpoint.",
+    ),
     "predict": (
         "predict.predict_command",
         "Predict the speed on any number of ranks, here or on another machine.",

@@ -45,8 +45,8 @@ def convert(
 ) -> None:
     """Convert a system and its state to OpenMM XML.
 
-    Every energy term is written, or the conversion is refused with the name of the term.  By
-    default only what the files constrain is constrained.
+    If an energy term cannot be written, the conversion ends with an error that names the term.  By
+    default no constraints are added to those of the files.
     """
     if system is None and state is None:
         raise QuiltError("nothing to write: give --system OUT.xml, --state OUT.xml or both")

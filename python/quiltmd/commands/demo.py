@@ -43,7 +43,7 @@ def demo(
         float, typer.Option(min=0, help="Approximate wall-clock time of the dynamics, s.")
     ] = 30.0,
 ) -> None:
-    """Simulate a protein in water, from input files to a plot."""
+    """Simulate a protein in water and plot its energies."""
     exit_as_stopped(run_demo(out, seconds, settings.get(("run", "device"), "auto")))
 
 

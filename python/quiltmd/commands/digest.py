@@ -18,7 +18,7 @@ def digest(
         Path, typer.Argument(help="A checkpoint file, or a run folder, for its last checkpoint.")
     ],
 ) -> None:
-    """SHA-256 of a checkpoint's step, box, positions and velocities."""
+    """Print the SHA-256 of step, box, positions and velocities of a checkpoint."""
     path = checkpoint
     if checkpoint.is_dir():
         folder = Folder(checkpoint.absolute())

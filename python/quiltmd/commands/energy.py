@@ -71,13 +71,13 @@ def energy(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Every frame of a trajectory (DCD, XTC, TRR, NetCDF, ...), as CSV; COORDINATES "
-            "give the box where it has none.",
+            help="Evaluate every frame of a trajectory (DCD, XTC, TRR, NetCDF, ...) and print CSV; "
+            "COORDINATES give the box if the trajectory has none.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Energies of one structure by term, kJ/mol, and its forces; or those of a trajectory.
+    """Print the energy terms of one structure, or of each frame of a trajectory, kJ/mol.
 
     With --all-frames or --trajectory, --json prints a list with one object for each frame.
     """

@@ -31,7 +31,7 @@ def exchange(
         list[Path] | None,
         typer.Argument(
             metavar="[CONFIG] [TOPOLOGY] [COORDINATES]",
-            help="Configuration, TOML; topology and coordinates in place of those that it names.",
+            help="Configuration, TOML; topology and coordinates override those of the file.",
         ),
     ] = None,
     topology: Annotated[Path | None, typer.Option("--topology", "-p", help="Topology.")] = None,
@@ -64,12 +64,12 @@ def exchange(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replica exchange: copies of a system at several temperatures or Hamiltonians, which swap.
+    """Run replica exchange between several temperatures or Hamiltonians.
 
     The configuration is that of quiltmd run with a section [exchange]; exit statuses are the same.
-    Under mpirun the replicas are assigned to the processes, of which the first reads and writes all
-    files.  --analyse prints acceptance and round trips and draws exchange.png.  --demux sorts the
-    frames of the states' trajectories into one trajectory for each replica.
+    Under mpirun the replicas are assigned to the processes, and the first process reads and writes
+    all files.  --analyse prints acceptance and round trips and draws exchange.png.  --demux sorts
+    the frames of the states' trajectories into one trajectory for each replica.
     """
     mpi.join()
     options = dict(zip(INPUTS, (topology, coordinates), strict=True))

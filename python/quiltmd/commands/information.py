@@ -43,13 +43,13 @@ def info(
     index: IndexFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what input files contain, what a configuration would run, or how far a run is.
+    """Show the contents of input files, a dry run of a configuration, or the progress of a run.
 
     Without files: version and devices of this installation.  For input files: atoms, molecules,
-    charges, terms, box, and unsupported contents.  For a configuration or a control file of another
-    program: what `quiltmd run` would do, which settings are ignored or refused, and how long the
-    run would take on this machine, estimated from a few steps; nothing is written.  For the folder
-    of a run: how far it is, and how to continue.
+    charges, terms, box, and unsupported features.  For a configuration or a control file of another
+    program: the stages and outputs of the run, settings that are ignored or refused, and the
+    duration on this machine, estimated from a few steps; no file is written.  For the folder of a
+    run: its progress, and the command that continues it.
     """
     if not files and not settings:
         facts = describe_installation()
@@ -88,7 +88,7 @@ def _facts(files: list[Path], index: Path | None, settings: Settings) -> dict[st
 
 
 def devices(as_json: AsJson = False) -> None:
-    """List the devices that simulations can run on; tests each GPU."""
+    """List the devices of this machine, and test each GPU."""
     found = find_devices(self_test=True)
     if as_json:
         print(json.dumps(found))

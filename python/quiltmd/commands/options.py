@@ -147,7 +147,7 @@ def _option(
     elif parts and parser is None:  # several values: the option is given several times
         of = _plain(parts[0])
         kind, metavar = list[of], "FILE" if of is Path else "NAME"  # type: ignore[valid-type]
-        again = " Once for each."
+        again = " May be repeated."
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
         *_SHORT.get(place, ()),

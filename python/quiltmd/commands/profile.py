@@ -28,7 +28,7 @@ def profile(
         ),
     ] = None,
 ) -> None:
-    """Profile a run from its last checkpoint on, without changing it.
+    """Profile the steps after the last checkpoint of a run, without changing the run.
 
     Writes timeline.html, a page that loads nothing from the network (timeline of all ranks, waits,
     balance, messages, critical path), timeline.json for ui.perfetto.dev, and profile.csv.

@@ -57,16 +57,17 @@ def run(
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.
 
-    Settings come from a file, from options, or from both; options override the file, but not
-    the tables of its stages.
+    Settings come from a file, from options, or from both; options override the file, except
+    the settings of its stages.
 
     A control file of another program is translated: settings without a counterpart are listed,
     unsupported ones are refused.  Without --out, the results of NAME.mdp go to NAME-quilt.
 
-    With --resume only these may change: OPTIONS, and the settings of workers; FILES tell where
-    the same input files are now.
+    With --resume only these may change: OPTIONS, and the settings of workers; FILES give the new
+    paths of input files that have moved.
 
-    Under mpirun each process is a rank of the simulation; the first reads and writes all files.
+    Under mpirun each process is a rank of the simulation; the first process reads and writes all
+    files.
 
     Exit status: 0 when all steps are done, 130 after Ctrl-C, 75 when stopped by another signal
     (SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU) or by --max-hours; --resume continues such a run.

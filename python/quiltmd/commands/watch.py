@@ -49,7 +49,7 @@ def watch(
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Draw once, then end.")] = False,
 ) -> None:
-    """Show energies, temperature, pressure and speed of a run, live in the terminal.
+    """Show energies, temperature, pressure and speed of a run live in the terminal.
 
     For a run with stages it shows the current stage; for a replica exchange its states, swaps and
     round trips, and the log of the first state.  It ends when the run has done its steps, or with

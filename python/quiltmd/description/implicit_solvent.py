@@ -29,7 +29,7 @@ SaltConcentration = Annotated[
     Unit("mol/l"),
 ]
 SaltTemperature = Annotated[
-    float, Field(gt=0, description="Temperature at which the Debye length is taken, K."), Unit("K")
+    float, Field(gt=0, description="Temperature for the Debye length, K."), Unit("K")
 ]
 Dielectric = Annotated[
     float, Field(ge=1, le=10000, description="Dielectric constant of an implicit solvent.")

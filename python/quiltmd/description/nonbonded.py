@@ -142,8 +142,8 @@ class Nonbonded:
     # What follows from it is compared on resume: alpha or bandwidth, and the grid.
     pme_split: Annotated[Literal["prolate", "gaussian"] | None, OnResume.NOT_COMPARED] = Field(
         default=None,
-        description="How the Coulomb interaction is split between pairs and mesh: prolate (the "
-        "default, needs a coarser grid) or gaussian (Ewald's, as in other programs).",
+        description="Splitting function of PME: prolate (the default, needs a coarser grid) or "
+        "gaussian (the standard Ewald split, as in other programs).",
     )
     pme_alpha: PerNanometre | None = Field(
         default=None,
@@ -195,7 +195,7 @@ class Nonbonded:
     )
     switching: Literal["none", "potential", "charmm", "charmm-force", "gromacs-force"] = Field(
         default="none",
-        description="How Lennard-Jones interactions end: none (truncated), potential (OpenMM, "
+        description="Lennard-Jones switching function: none (truncated), potential (OpenMM, "
         "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force.",
     )
     switch_distance: Nanometres | None = Field(

@@ -139,14 +139,14 @@ Compressibility = Annotated[
     _Compressibility | tuple[_Compressibility, ...],
     Field(
         description="Isothermal compressibility, 1/bar: one value, or one for each set of axes "
-        "that are scaled together.",
+        "that the coupling scales by the same factor.",
     ),
 ]
 Coupling = Annotated[
     Literal["isotropic", "semi-isotropic", "anisotropic"],
     Field(
-        description="Axes that the barostat scales together: isotropic (all), semi-isotropic (x "
-        "with y, z by itself) or anisotropic (none).",
+        description="Axes that the barostat scales by the same factor: isotropic (all), "
+        "semi-isotropic (x and y) or anisotropic (none).",
     ),
 ]
 SurfaceTension = Annotated[

@@ -52,7 +52,7 @@ class Workers:
         The command `quiltmd` on hosts reached by `ssh:`, such as /home/me/md/bin/quiltmd; words
         for the shell there.
     silence:
-        Heartbeat timeout: seconds of silence after which a worker counts as lost.
+        Heartbeat timeout: seconds of silence after which a worker is considered lost.
     trust_network:
         Whether ranks on several hosts may send each other atoms unencrypted without a warning.
     patience:
@@ -73,16 +73,17 @@ class Workers:
     command: Annotated[str, OnResume.MAY_CHANGE] = Field(
         default="quiltmd",
         min_length=1,
-        description="How to call quiltmd on hosts reached by ssh:..., as typed in the shell there.",
+        description="Command that starts quiltmd on hosts reached by ssh:..., such as its path.",
     )
     silence: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         ge=2.0,
-        description="Heartbeat timeout: seconds of silence after which a worker counts as lost.",
+        description="Heartbeat timeout: a worker is considered lost after this silence, s.",
     )
     trust_network: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=False,
-        description="No warning that ranks on several hosts send each other atoms unencrypted.",
+        description="Suppress the warning that messages between ranks on several hosts are not "
+        "encrypted.",
     )
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,

@@ -39,10 +39,8 @@ class OutputSection(Section):
     log_every: int = Field(
         default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
     )
-    log_terms: bool = Field(
-        default=False, description="Every term of the energy in the log, not sums alone."
-    )
-    log_box: bool = Field(default=False, description="The box in the log.")
+    log_terms: bool = Field(default=False, description="Write every energy term to the log.")
+    log_box: bool = Field(default=False, description="Write the box to the log.")
     trajectory_every: int | None = Field(
         default=None,
         ge=0,
@@ -50,10 +48,10 @@ class OutputSection(Section):
         "is a [[trajectory]].",
     )
     checkpoint_every: Annotated[int, OnResume.MAY_CHANGE] = Field(
-        default=5000, ge=0, description="Steps between checkpoints; 0: not by steps."
+        default=5000, ge=0, description="Steps between checkpoints; 0: none by steps."
     )
     checkpoint_minutes: Annotated[float, Unit("min"), OnResume.MAY_CHANGE] = Field(
-        default=15.0, ge=0, description="Minutes between checkpoints; 0: not by time."
+        default=15.0, ge=0, description="Minutes between checkpoints; 0: none by time."
     )
     profile: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=False,
@@ -61,7 +59,7 @@ class OutputSection(Section):
     )
     final: Annotated[tuple[FinalFormat, ...], OnResume.MAY_CHANGE] = Field(
         default=("cif", "pdb", "ncrst"),
-        description="Formats in which to write the last structure: cif, pdb (if it fits), gro, "
+        description="Formats of the last structure: cif, pdb (if it fits), gro, "
         "ncrst, rst7, namd (coor, vel and xsc).",
     )
     copy_inputs: Annotated[bool, OnResume.NOT_COMPARED] = Field(
@@ -78,13 +76,13 @@ class TrajectorySection(Section):
     file: str = Field(description="Name of the file; its suffix names the format.")
     every: int = Field(ge=1, description="Steps between frames.")
     select: str = Field(default="all", description="Atoms to write, such as 'solute'.")
-    wrap: bool = Field(default=True, description="Put molecules, whole, into the cell.")
+    wrap: bool = Field(default=True, description="Put whole molecules into the cell.")
     center: str | None = Field(
         default=None, description="Atoms to keep in the middle of the cell, such as 'protein'."
     )
-    velocities: bool = Field(default=False, description="Velocities too (.nc, .h5md).")
+    velocities: bool = Field(default=False, description="Also write velocities (.nc, .h5md).")
     forces: bool = Field(
-        default=False, description="Forces too (.nc, .h5md); the run waits for them."
+        default=False, description="Also write forces (.nc, .h5md); the run waits for them."
     )
     precision: Nanometres | None = Field(
         default=None, gt=0, description="Resolution of positions, nm (.xtc; 0.001 by default)."

@@ -30,7 +30,7 @@ class RunSection(Section):
         ge=0,
         le=LAST_STEP,
         description="Number of the first step, for a run that continues another one: steps and "
-        "times in log and trajectories count from it.",
+        "times in log and trajectories start from this number.",
     )
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
     minimize_iterations: int = Field(
@@ -39,7 +39,8 @@ class RunSection(Section):
     minimize_tolerance: Annotated[float, Unit("kJ/mol/nm")] = Field(
         default=100.0,
         ge=0,
-        description="Stop the minimisation when no force on an atom exceeds this, kJ/mol/nm.",
+        description="End the minimisation when the largest force on an atom is below this value, "
+        "kJ/mol/nm.",
     )
     draw_velocities: bool = Field(
         default=False,
@@ -54,15 +55,15 @@ class RunSection(Section):
     )
     require_velocities: Annotated[bool, OnResume.NOT_COMPARED] = Field(
         default=False,
-        description="Refuse coordinate files without velocities instead of drawing them (Amber's "
-        "ntx = 5).",
+        description="End with an error if the coordinate file has no velocities, instead of "
+        "drawing them (Amber's ntx = 5).",
     )
     ranks: Annotated[Ranks, OnResume.MAY_CHANGE] = Execution.ranks
     threads: Annotated[Threads, OnResume.MAY_CHANGE] = Execution.threads
     device: Annotated[DeviceName, OnResume.MAY_CHANGE] = Field(
         default=Execution.device,
-        description="Where to run: auto (a usable GPU, else the CPU), cpu, cuda, one of several "
-        "GPUs (cuda:1; `quiltmd devices` lists them), one GPU for each rank (cuda:0,1), or any of "
+        description="Device: auto (a usable GPU, else the CPU), cpu, cuda (the first GPU), cuda:1 "
+        "(one of several; `quiltmd devices` lists them), cuda:0,1 (a GPU for each rank), or one of "
         "these in a worker: worker:cuda:0, ssh:HOST/cuda:0, remote:HOST:PORT/cuda:0.",
     )
     hosts: Annotated[tuple[HostEntry, ...], OnResume.MAY_CHANGE] = Field(
@@ -75,20 +76,20 @@ class RunSection(Section):
     )
     transport: Annotated[Transport, OnResume.MAY_CHANGE] = Field(
         default=Execution.transport,
-        description="How messages travel between ranks. From GPU to GPU: peer (kernels write to "
+        description="Message transport between ranks. From GPU to GPU: peer (kernels write to "
         "the other GPU's memory) or, between processes, nccl. Through the host: staged (in one "
         "process), unix (processes of one machine) or tcp. auto: the fastest that works.",
     )
     mesh: Annotated[MeshSharing, OnResume.MAY_CHANGE] = Field(
         default=Execution.mesh,
-        description="How ranks share the Fourier transforms of PME: distributed (a slab each), "
-        "pencils (for more CPU ranks than grid planes), replicated (every rank does all) or auto "
-        "(by grid size and number of ranks; several GPUs try both when the run starts).",
+        description="How ranks share the Fourier transforms of PME: distributed (slabs), pencils "
+        "(for more CPU ranks than grid planes), replicated (every rank computes all of them) or "
+        "auto (by grid size and number of ranks; several GPUs time both when the run starts).",
     )
     away: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
         default="1",
-        description="How many patches the cutoff spans: 1, or 2 for patches half as wide, which "
-        "occupy more ranks; x, xy: 2 along these axes only.",
+        description="Number of patches that the cutoff spans: 1, or 2 for patches half as wide, "
+        "for more ranks; x, xy: 2 along these axes only.",
     )
     max_hours: Annotated[Annotated[float, Unit("h")] | None, OnResume.MAY_CHANGE] = Field(
         default=None, gt=0, description="Stop with a checkpoint after this many hours."

@@ -42,7 +42,7 @@ class SystemSection(Section):
     coordinates: Annotated[StateFile, OnResume.MAY_CHANGE] = Field(
         description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
         "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF, H5MD; a "
-        "checkpoint.qmd, or the folder of a run for its last one."
+        "checkpoint.qmd, or the folder of a run for its last checkpoint."
     )
     frame: int | None = Field(
         default=None,
@@ -51,8 +51,8 @@ class SystemSection(Section):
     )
     velocities: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
-        description="File to read initial velocities from, instead of the coordinate file: NAMD "
-        "binary or PDB, or any coordinate file that has velocities.",
+        description="File with the initial velocities, instead of the coordinate file: NAMD binary "
+        "or PDB, or any coordinate file with velocities.",
     )
     parameters: Annotated[tuple[ParameterFile, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
@@ -65,12 +65,12 @@ class SystemSection(Section):
     )
     box: Annotated[tuple[float, ...], BeforeValidator(read_box)] | None = Field(
         default=None,
-        description="Periodic box, instead of that in the files: A,B,C in nm, or these and "
-        "ALPHA,BETA,GAMMA in degrees; [] (as an option: none) for no periodic box.",
+        description="Periodic box, instead of that of the files: A,B,C, nm, or A,B,C and "
+        "ALPHA,BETA,GAMMA, degrees; [] (as an option: none) for no periodic box.",
     )
     hmr: bool = Field(
         default=False,
-        description="Hydrogen mass repartitioning (HMR) except in water, for time steps of 4 fs.",
+        description="Hydrogen mass repartitioning outside water, for time steps of 4 fs.",
     )
     constraints: Literal["h-bonds", "none"] = Field(
         default="h-bonds",

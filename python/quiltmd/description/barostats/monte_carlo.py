@@ -51,7 +51,7 @@ class MonteCarloBarostat(Barostat):
     """
 
     kind: ClassVar[str] = "monte-carlo"
-    summary: ClassVar[str] = "boxes proposed, accepted or not"
+    summary: ClassVar[str] = "Monte Carlo moves of the volume"
     moves_molecules: ClassVar[bool] = True
 
     _: KW_ONLY

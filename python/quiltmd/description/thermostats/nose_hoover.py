@@ -45,7 +45,7 @@ class NoseHooverChain(VelocityScaling):
     """
 
     kind: ClassVar[str] = "nose-hoover"
-    summary: ClassVar[str] = "a chain, deterministic"
+    summary: ClassVar[str] = "deterministic Nose-Hoover chain"
     warm: ClassVar[bool] = True
     least_actions: ClassVar[int] = 4  # with fewer it heats or cools
 

@@ -45,7 +45,7 @@ class VelocityRescaling(VelocityScaling):
     """
 
     kind: ClassVar[str] = "velocity-rescaling"
-    summary: ClassVar[str] = "stochastic, scales all velocities alike"
+    summary: ClassVar[str] = "stochastic velocity rescaling"
 
     _: KW_ONLY
     seed: Seed = None
