@@ -20,6 +20,7 @@ SEES = {
     "reading": {"description"},
     **{program: {"description", "reading", "outputs"} for program in PROGRAMS},
     "inputs": _READERS,
+    "prepare": _READERS,
     "pages": set[str](),
     "analysis": {"engine", "pages"},
     "running": {"engine", "workers", "pages", "analysis"} | _READERS,
@@ -28,7 +29,7 @@ SEES = {
     "bench_workers": {"engine", "workers", "running", "exchange"} | _READERS,
     "commands": {"engine", "workers", "pages", "analysis"}
     | _READERS
-    | {"running", "exchange", "prediction", "bench_workers"},
+    | {"prepare", "running", "exchange", "prediction", "bench_workers"},
 }
 SHARED = {"errors", "starting", "version"}
 # What a module imports against this order, where it is called for: `System.from_openmm`.

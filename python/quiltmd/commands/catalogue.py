@@ -20,6 +20,10 @@ COMMANDS = {
         "energy.energy",
         "Print the energy terms of one structure, or of each frame of a trajectory, kJ/mol.",
     ),
+    "prepare": (
+        "prepare.prepare",
+        "Prepare a structure for simulation: from a PDB or mmCIF file to a run.toml.",
+    ),
     "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
     "exchange": (
         "exchange.exchange",

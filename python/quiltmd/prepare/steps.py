@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a structure to files for a run: all steps with one set of choices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from ..description.system import System
+from ..errors import QuiltError
+from .files import STRUCTURE, parameter_names, refuse_to_replace, write_system
+from .force_fields import ForceField, read_force_field
+from .gaps import LONGEST_LOOP, Treatment
+from .hydrogens import add_hydrogens, note_disulphides, note_metals
+from .libraries import import_openmm, import_pdbfixer
+from .ligands import Ligand, add_ligands, read_ligand
+from .notes import Note
+from .protocol import write_protocol
+from .repair import (
+    Model,
+    Termini,
+    note_kept,
+    refuse_unknown_residues,
+    repair,
+    replace_residues,
+)
+from .solvent import Shape, add_membrane, add_water
+from .structure import (
+    Structure,
+    read_structure,
+    remove_hydrogens,
+    remove_residues,
+    remove_water,
+)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is done to a structure.
+
+    Attributes
+    ----------
+    model, chains:
+        See `read_structure`.
+    remove:
+        Names of residues.
+    replacements:
+        See `replace_residues`.
+    water:
+        "keep" or "remove" the water molecules of the input.
+    hydrogens:
+        "keep" the hydrogens of the input and add what is missing, or "rebuild" all.
+    gaps, longest_loop, termini:
+        See `repair`.
+    ph, protonation:
+        See `add_hydrogens`.
+    force_field, water_model:
+        See `read_force_field`.
+    ligands:
+        SDF files.
+    box:
+        A shape, or "none": no water and no box.
+    membrane, membrane_centre:
+        Lipid and height, nm, of `add_membrane`; no membrane by default.
+    padding, concentration, neutralise, cation, anion:
+        See `add_water`.
+    temperature, pressure, nanoseconds:
+        See `write_protocol`.
+    seed:
+        Of all that is drawn.
+    """
+
+    model: int = 1
+    chains: tuple[str, ...] | None = None
+    remove: tuple[str, ...] = ()
+    replacements: Mapping[str, str] = field(default_factory=dict)
+    water: Literal["keep", "remove"] = "keep"
+    hydrogens: Literal["keep", "rebuild"] = "keep"
+    gaps: Treatment = "build"
+    longest_loop: int = LONGEST_LOOP
+    termini: Termini = "charged"
+    ph: float = 7.0
+    protonation: Mapping[str, str] = field(default_factory=dict)
+    force_field: tuple[str, ...] = ("amber14",)
+    water_model: str | None = None
+    ligands: tuple[str, ...] = ()
+    box: Shape | Literal["none"] = "cube"
+    membrane: str | None = None
+    membrane_centre: float = 0.0
+    padding: float = 1.0
+    concentration: float = 0.15
+    neutralise: bool = True
+    cation: str = "Na+"
+    anion: str = "Cl-"
+    temperature: float = 300.0
+    pressure: float = 1.0
+    nanoseconds: float = 10.0
+    seed: int = 1
+
+
+def prepare(
+    structure: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    choices: Choices | None = None,
+    *,
+    overwrite: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> tuple[System, tuple[Note, ...]]:
+    """Prepares a structure for simulation and writes the files for it.
+
+    Parameters
+    ----------
+    structure:
+        A PDB or mmCIF file.
+    out:
+        Folder for the files: system.cif, system.pdb, run.toml, prepare.log.
+    choices:
+        What is done.
+    overwrite:
+        Whether files of an earlier preparation are replaced.
+    say:
+        Gets a line when a step begins.
+
+    Returns
+    -------
+    The System, with nothing constrained, and what was done.
+
+    Raises
+    ------
+    QuiltError
+        Where something cannot be decided without the user: it names the residue and the remedy.
+    """
+    chosen = choices or Choices()
+    refuse_to_replace(out, overwrite)
+    import_openmm()
+    import_pdbfixer()
+    say("reading the force field")
+    force_field, ligands = _parameters(chosen, Path(out))
+    say(f"reading {os.fspath(structure)}")
+    read = _chosen_structure(structure, chosen, force_field, ligands)
+    say("adding missing atoms and hydrogens")
+    model = repair(
+        read,
+        gaps=chosen.gaps,
+        longest_loop=chosen.longest_loop,
+        termini=chosen.termini,
+        seed=chosen.seed,
+    )
+    model = add_hydrogens(model, ph=chosen.ph, protonation=chosen.protonation, seed=chosen.seed)
+    model = add_ligands(note_metals(note_disulphides(model)), ligands)
+    if chosen.membrane is not None or chosen.box != "none":
+        say("adding " + ("membrane, " if chosen.membrane else "") + "water and ions")
+    model = _surrounded(model, force_field, chosen)
+    say("writing files, and reading them back")
+    texts = {f"{ligand.name}.xml": ligand.parameters for ligand in ligands}
+    run = write_protocol(
+        STRUCTURE,
+        parameter_names(force_field),
+        periodic=chosen.membrane is not None or chosen.box != "none",
+        membrane=chosen.membrane is not None,
+        temperature=chosen.temperature,
+        pressure=chosen.pressure,
+        nanoseconds=chosen.nanoseconds,
+        seed=chosen.seed,
+    )
+    system, model = write_system(model, force_field, out, run=run, texts=texts)
+    return system, model.notes
+
+
+def _parameters(chosen: Choices, out: Path) -> tuple[ForceField, list[Ligand]]:
+    """The force field, with the parameters of ligands, which are written for it."""
+    names = [f"LIG{number}"[:3] if number == 1 else f"LG{number}" for number in range(1, 10)]
+    if len(chosen.ligands) > len(names):
+        raise QuiltError(f"{len(chosen.ligands)} ligands: at most {len(names)} are taken")
+    ligands = [read_ligand(file, name) for file, name in zip(chosen.ligands, names, strict=False)]
+    files = []
+    for ligand in ligands:
+        out.mkdir(parents=True, exist_ok=True)
+        path = out / f"{ligand.name}.xml"
+        path.write_text(ligand.parameters, encoding="utf-8")
+        files.append(os.fspath(path))
+    wanted = chosen.box != "none" or chosen.membrane is not None
+    made = read_force_field(
+        [*chosen.force_field, *files], water_model=chosen.water_model, water=wanted
+    )
+    return made, ligands
+
+
+def _chosen_structure(
+    file: str | os.PathLike[str],
+    chosen: Choices,
+    force_field: ForceField,
+    ligands: list[Ligand],
+) -> Structure:
+    read = read_structure(file, model=chosen.model, chains=chosen.chains)
+    if chosen.remove:
+        read = remove_residues(read, chosen.remove)
+    if chosen.water == "remove":
+        read = remove_water(read)
+    if chosen.replacements:
+        read = replace_residues(read, chosen.replacements)
+    if chosen.hydrogens == "rebuild":
+        read = remove_hydrogens(read)
+    refuse_unknown_residues(read, force_field, [ligand.name for ligand in ligands])
+    return note_kept(read)
+
+
+def _surrounded(model: Model, force_field: ForceField, chosen: Choices) -> Model:
+    around = {
+        "padding": chosen.padding,
+        "concentration": chosen.concentration,
+        "neutralise": chosen.neutralise,
+        "cation": chosen.cation,
+        "anion": chosen.anion,
+        "seed": chosen.seed,
+    }
+    if chosen.membrane is not None:
+        return add_membrane(
+            model,
+            force_field,
+            lipid=chosen.membrane,
+            centre=chosen.membrane_centre,
+            **around,  # type: ignore[arg-type]
+        )
+    if chosen.box != "none":
+        return add_water(model, force_field, shape=chosen.box, **around)  # type: ignore[arg-type]
+    model.topology.setPeriodicBoxVectors(None)
+    return model
