@@ -91,8 +91,8 @@ def prepare(
 ) -> None:
     """Prepare a protein or nucleic acid for simulation: from a PDB or mmCIF file to a run.toml.
 
-    Adds missing atoms, hydrogens, water, ions and, if asked for, a membrane.  What cannot be decided
-    is an error that names the residue and the options; what was done is in prepare.log.
+    Adds missing atoms, hydrogens, water, ions and, if asked for, a membrane.  What cannot be
+    decided is an error that names the residue and the options; what was done is in prepare.log.
     """
     choices = Choices(
         model=model,

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files that preparation writes, which `quiltmd run` takes, and a check that nothing is lost."""
+"""The files that preparation writes for `quiltmd run`, and a check that nothing is lost."""
 
 from __future__ import annotations
 
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -122,11 +122,11 @@ def _read_back(model: Model, force_field: ForceField, out: Path) -> tuple[System
         os.fspath(out / name) if os.path.isabs(of) else name
         for name, of in zip(parameter_names(force_field), force_field.files, strict=True)
     ]
-    read = describe(out / STRUCTURE, files).system
     app = import_openmm().app
     periodic = model.topology.getPeriodicBoxVectors() is not None
     method = app.PME if periodic else app.NoCutoff
     made = force_field.create_system(model.topology, nonbondedMethod=method)
+    read = describe(out / STRUCTURE, files).system
     ours = replace(System.from_openmm(made, model.topology), nonbonded=read.nonbonded)
     if differing := differences(ours, read):
         raise QuiltError(
@@ -160,11 +160,11 @@ def differences(first: System, second: System) -> list[str]:
         if not np.allclose(getattr(first, name), getattr(second, name), rtol=0, atol=1e-12)
     ]
     own = [np.diag(one.lj_a)[one.lj_types] for one in (first, second)]
-    if not np.allclose(*own, rtol=1e-12):
+    if not np.allclose(own[0], own[1], rtol=1e-12):
         found.append("Lennard-Jones parameters")
     for name in sorted({*first.terms, *second.terms}):
         ours, theirs = first.terms[name], second.terms[name]
         sums = [one.parameters.sum(axis=0) for one in (ours, theirs)]
-        if len(ours) != len(theirs) or not np.allclose(*sums, rtol=1e-9, atol=1e-9):
+        if len(ours) != len(theirs) or not np.allclose(sums[0], sums[1], 1e-9, 1e-9):
             found.append(ours.form.plural)
     return found

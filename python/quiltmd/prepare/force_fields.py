@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Force fields by name, as the ForceField XML files that come with OpenMM, or files of one's own."""
+"""Force fields: by name, those that come with OpenMM, and ForceField XML files of users."""
 
 from __future__ import annotations
 
@@ -100,9 +100,10 @@ class ForceField:
         why = match[3].split("For more")[0].strip().rstrip(".")
         raise QuiltError(
             f"{self.title} has no template for {residue.name} {residue.chain.id}:{residue.id} as "
-            f"it is ({why or 'OpenMM gives no reason'}). Where hydrogens of the input have unknown names, give --hydrogens "
-            "rebuild; where parameters are missing, add them with --force-field FILE.xml beside "
-            "the force field's name; else remove the residue with --remove"
+            f"it is ({why or 'OpenMM gives no reason'}). Where hydrogens of the input have unknown "
+            "names, give --hydrogens rebuild; where parameters are missing, add them with "
+            "--force-field FILE.xml beside the force field's name; else remove the residue with "
+            "--remove"
         )
 
 
@@ -110,7 +111,6 @@ def read_force_field(
     names: Sequence[str | os.PathLike[str]] = ("amber14",),
     *,
     water_model: str | None = None,
-    water: bool = True,
 ) -> ForceField:
     """A force field by name, or by its files.
 
@@ -121,8 +121,6 @@ def read_force_field(
         their names there, others by their paths.
     water_model:
         "tip3p", "spce", "opc", ... : a file of the named force field; its usual one by default.
-    water:
-        Whether a water model is wanted.
 
     Raises
     ------
@@ -134,7 +132,7 @@ def read_force_field(
     files: list[str] = []
     titles: list[str] = []
     family = None
-    for name in map(os.fspath, names):
+    for name in [os.fspath(one) for one in names]:
         if name.endswith(".xml"):
             files.append(_file(name, data))
             titles.append(name)
@@ -147,7 +145,7 @@ def read_force_field(
                 f"unknown force field {name!r}: choose {', '.join(FAMILIES)} or name ForceField "
                 "XML files"
             )
-    if water and family is not None:
+    if family is not None:  # the file of the water has the ions as well
         model = water_model or family.water
         files.append(_water_file(model, family, data))
         titles.append(f"water {model}")

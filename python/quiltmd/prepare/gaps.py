@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Residues that are missing from a structure: found by the sequence that the file states, or by
-neighbours that are not bonded to each other."""
+"""Missing residues: found by the sequence of a file, or by neighbours without a bond."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 import gemmi
@@ -124,18 +124,15 @@ def _place(structure: Structure, gap: Gap) -> str:
 
 
 def _gaps_of(number: int, piece: Piece) -> Iterator[Gap]:
-    sequence = piece.sequence
-    marks = [residue.label_seq for residue in piece.residues]
-    known = bool(sequence) and None not in marks
-    if known and marks[0] > 1:
+    marks = [residue.label_seq or 0 for residue in piece.residues]  # places in the sequence, from 1
+    sequence = piece.sequence if all(marks) else ()
+    if sequence and marks[0] > 1:
         yield Gap(number, -1, True, sequence[: marks[0] - 1])
-    for index, (first, second) in enumerate(
-        zip(piece.residues[:-1], piece.residues[1:], strict=True)
-    ):
+    for index, (first, second) in enumerate(pairwise(piece.residues)):
         if not _connected(piece.kind, first, second):
-            names = sequence[marks[index] : marks[index + 1] - 1] if known else ()
+            names = sequence[marks[index] : marks[index + 1] - 1]
             yield Gap(number, index, False, names)
-    if known and marks[-1] < len(sequence):
+    if marks[-1] < len(sequence):
         yield Gap(number, len(marks) - 1, True, sequence[marks[-1] :])
 
 
@@ -158,7 +155,7 @@ def _cut(structure: Structure, gaps: list[Gap]) -> Structure:
     for number, piece in enumerate(structure.pieces):
         cuts = [gap.after + 1 for gap in gaps if gap.piece == number]
         bounds = [0, *cuts, len(piece.residues)]
-        for start, end in zip(bounds[:-1], bounds[1:], strict=True):
+        for start, end in pairwise(bounds):
             cut = (start > 0, end < len(piece.residues))
             pieces.append(replace(piece, residues=piece.residues[start:end], cut=cut))
     return replace(structure, pieces=tuple(pieces))

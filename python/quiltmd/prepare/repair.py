@@ -15,11 +15,11 @@ import gemmi
 
 from ..errors import QuiltError
 from .force_fields import ForceField
-from .gaps import LONGEST_LOOP, Gap, Treatment, treat_gaps
+from .gaps import LONGEST_LOOP, Treatment, treat_gaps
 from .libraries import import_openmm, import_pdbfixer
 from .notes import Note, listed
 from .residues import CAPS, is_water, key, label, without
-from .structure import Piece, Structure
+from .structure import Structure
 
 Termini = Literal["charged", "capped"]
 
@@ -216,7 +216,7 @@ def repair(
     with drawing(seed):
         _guarded(fixer.findMissingAtoms)
         notes += _missing_atoms(structure, fixer)
-        incomplete = {_place(residue) for residue in fixer.missingAtoms}
+        incomplete = {_place(residue) for residue in _changed(fixer)}
         _guarded(lambda: fixer.addMissingAtoms(seed=seed))
     topology, positions = _without_hydrogens(fixer, incomplete)
     places = {}
@@ -231,10 +231,19 @@ def _place(residue: Any) -> tuple[str, str, str]:
     return residue.chain.id, residue.id, residue.insertionCode
 
 
-def _without_hydrogens(fixer: Any, residues: Collection[tuple[str, str, str]]) -> tuple[Any, Any]:
-    """Topology and positions without the hydrogens of residues that lacked heavy atoms.
+def _changed(fixer: Any) -> Iterator[Any]:
+    """Residues that get heavy atoms or a new neighbour."""
+    yield from fixer.missingAtoms
+    chains = list(fixer.topology.chains())
+    for chain, place in fixer.missingResidues:
+        residues = list(chains[chain].residues())
+        yield from residues[max(place - 1, 0) : place + 1]
 
-    Those of a truncated side chain stand where its missing atoms are, or are one too many.
+
+def _without_hydrogens(fixer: Any, residues: Collection[tuple[str, str, str]]) -> tuple[Any, Any]:
+    """Topology and positions without the hydrogens of residues that have changed.
+
+    Those of a truncated side chain, or of an end that is none any more, are in the way.
     """
     app = import_openmm().app
     modeller = app.Modeller(fixer.topology, fixer.positions)

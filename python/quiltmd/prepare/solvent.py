@@ -184,8 +184,8 @@ def add_membrane(
         for residue in made.topology.residues()
     )
     text = (
-        f"{lipids} {lipid.upper()} in the xy plane, their middle at z = {centre:g} nm of the input: "
-        "the orientation of the protein is that of the input."
+        f"{lipids} {lipid.upper()} in the xy plane, their middle at z = {centre:g} nm of the "
+        "input: the orientation of the protein is that of the input."
     )
     return made.noting(Note("membrane", text, check=True), _counts(made, concentration, neutralise))
 
@@ -256,7 +256,8 @@ def _guarded(call: Any, *arguments: Any, **settings: Any) -> None:
 
 
 def _counts(model: Model, concentration: float, neutralise: bool) -> Note:
-    waters, ions = 0, {}
+    waters = 0
+    ions: dict[str, int] = {}
     for residue in model.topology.residues():
         waters += _is_water(residue)
         if len(list(residue.atoms())) == 1:

@@ -182,10 +182,7 @@ def _parameters(chosen: Choices, out: Path) -> tuple[ForceField, list[Ligand]]:
         path = out / f"{ligand.name}.xml"
         path.write_text(ligand.parameters, encoding="utf-8")
         files.append(os.fspath(path))
-    wanted = chosen.box != "none" or chosen.membrane is not None
-    made = read_force_field(
-        [*chosen.force_field, *files], water_model=chosen.water_model, water=wanted
-    )
+    made = read_force_field([*chosen.force_field, *files], water_model=chosen.water_model)
     return made, ligands
 
 

@@ -18,6 +18,7 @@ from .notes import Note, listed
 from .residues import STATES, is_nucleic, is_protein, is_water, key, label, without
 
 _INPUT = "input"
+Place = tuple[str, str, str]  # of an atom: chain, number of the residue, name
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Structure:
 
     file: str
     pieces: tuple[Piece, ...]
-    bonds: tuple[tuple[tuple[str, str, str], tuple[str, str, str]], ...] = ()
+    bonds: tuple[tuple[Place, Place], ...] = ()
     states: Mapping[str, str] = field(default_factory=dict)
     parents: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
@@ -235,7 +236,8 @@ def _goes_on(last: gemmi.Residue, residue: gemmi.Residue) -> bool:
 
 
 def _piece(structure: gemmi.Structure, chain: str, run: Sequence[gemmi.Residue]) -> Piece:
-    kind, sequence = _kind(run[0]), ()
+    kind = _kind(run[0])
+    sequence: tuple[str, ...] = ()
     if kind in ("protein", "nucleic"):
         entity = structure.get_entity_of(
             structure[0].get_subchain(run[0].subchain)
@@ -245,30 +247,27 @@ def _piece(structure: gemmi.Structure, chain: str, run: Sequence[gemmi.Residue])
     return Piece(chain, kind, tuple(residue.clone() for residue in run), sequence)
 
 
-def _bonds(
-    structure: gemmi.Structure, model: gemmi.Model
-) -> Iterator[tuple[tuple[str, str, str], tuple[str, str, str]]]:
+def _bonds(structure: gemmi.Structure, model: gemmi.Model) -> Iterator[tuple[Place, Place]]:
     """Of records such as SSBOND, LINK, CONECT and struct_conn, but those to metals."""
     for connection in structure.connections:
         if connection.type in (gemmi.ConnectionType.Covale, gemmi.ConnectionType.Disulf):
-            ends = [connection.partner1, connection.partner2]
-            yield tuple(  # type: ignore[misc]
-                (end.chain_name, str(end.res_id.seqid).strip(), end.atom_name) for end in ends
-            )
-    serials = {}
+            first, second = connection.partner1, connection.partner2
+            yield _address(first), _address(second)
+    places: dict[int, Place] = {}  # by the number of the atom
     for chain in model:
         for residue in chain:
             for atom in residue:
-                serials[atom.serial] = (chain.name, residue, atom)
-    for first, others in structure.conect_map.items():
-        for second in others:
-            if first < second and first in serials and second in serials:
-                ends = [serials[first], serials[second]]
-                if not any(atom.element.is_metal for _, _, atom in ends):
-                    yield tuple(  # type: ignore[misc]
-                        (chain, str(residue.seqid).strip(), atom.name)
-                        for chain, residue, atom in ends
-                    )
+                if not atom.element.is_metal:
+                    number = str(residue.seqid).strip()
+                    places[atom.serial] = (chain.name, number, atom.name)
+    for one, others in structure.conect_map.items():
+        for other in others:
+            if one < other and one in places and other in places:
+                yield places[one], places[other]
+
+
+def _address(end: gemmi.AtomAddress) -> Place:
+    return end.chain_name, str(end.res_id.seqid).strip(), end.atom_name
 
 
 def _one_location(structure: Structure) -> Structure:

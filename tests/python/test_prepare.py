@@ -1,0 +1,394 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structures are prepared for simulation: what is added, kept, refused and written.
+
+The protein is neopetrosiamide (28 residues, three disulphide bonds, of NMR), and what is made of it
+here: without atoms, with gaps, alternate locations, heterogens.  The oracle of energies is OpenMM,
+that of missing atoms the whole protein, that of boxes geometry.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import gemmi
+import numpy as np
+import pytest
+from openmm_reference import energy_and_forces
+from terminal import Terminal
+
+from quiltmd import prepare
+from quiltmd.engine.reference import reference
+from quiltmd.errors import QuiltError
+from quiltmd.inputs import load
+from quiltmd.prepare.gaps import treat_gaps
+from quiltmd.prepare.hydrogens import note_metals, state_of
+from quiltmd.prepare.solvent import box_vectors
+
+app = pytest.importorskip("openmm.app")
+pytest.importorskip("pdbfixer")
+Change = Callable[[gemmi.Structure], None]
+
+
+@pytest.fixture(scope="module")
+def amber() -> prepare.ForceField:
+    return prepare.read_force_field(["amber14"])
+
+
+@pytest.fixture
+def peptide(tmp_path: Path) -> Callable[..., Path]:
+    """A file of the peptide's first model, with methionine 24 reduced, and changed as asked."""
+    pytest.importorskip("MDAnalysisTests")
+    from MDAnalysisTests.datafiles import PDB_full
+
+    source = Path(PDB_full).parent / "nmr_neopetrosiamide.pdb"
+
+    def made(change: Change = lambda _: None, name: str = "peptide.pdb") -> Path:
+        structure = gemmi.read_structure(str(source))
+        structure.setup_entities()
+        del structure[1:]
+        structure.entities[0].full_sequence = [
+            "MET" if one == "SME" else one for one in structure.entities[0].full_sequence
+        ]
+        methionine = structure[0]["A"][23]
+        methionine.name = "MET"
+        drop(methionine, lambda atom: atom.name == "OE")
+        methionine["S"][0].name = "SD"
+        change(structure)
+        path = tmp_path / name
+        if path.suffix == ".cif":
+            structure.make_mmcif_document().write_file(str(path))
+        else:
+            structure.write_pdb(str(path))
+        return path
+
+    return made
+
+
+def drop(residue: gemmi.Residue, drops: Callable[[gemmi.Atom], bool]) -> None:
+    for index in reversed(range(len(residue))):
+        if drops(residue[index]):
+            del residue[index]
+
+
+def heavy(model: prepare.Model) -> list[tuple[str, set[str]]]:
+    """Names and heavy atoms of all residues."""
+    return [
+        (one.name, {atom.name for atom in one.atoms() if atom.element.symbol != "H"})
+        for one in model.topology.residues()
+    ]
+
+
+def checks(notes: tuple[prepare.Note, ...]) -> str:
+    return "\n".join(note.text for note in notes if note.check)
+
+
+def test_one_location_of_each_atom_is_kept(peptide: Callable[..., Path]) -> None:
+    def twice(structure: gemmi.Structure) -> None:
+        residue = structure[0]["A"][2]
+        for atom in [one.clone() for one in residue if one.name in ("CB", "SG")]:
+            residue[atom.name][0].altloc = "A"
+            residue[atom.name][0].occ = 0.3
+            atom.altloc, atom.occ = "B", 0.7
+            atom.pos += gemmi.Position(0.5, 0, 0)
+            residue.add_atom(atom)
+
+    plain = prepare.read_structure(peptide())
+    read = prepare.read_structure(peptide(twice))
+    residue, before = read.pieces[0].residues[2], plain.pieces[0].residues[2]
+    assert sorted(atom.name for atom in residue) == sorted(atom.name for atom in before)
+    moved = {name: residue[name][0].pos.dist(before[name][0].pos) for name in ("CB", "SG", "CA")}
+    assert moved == pytest.approx({"CB": 0.5, "SG": 0.5, "CA": 0.0}, abs=0.002)
+    assert "CYS A:3 B of AB" in checks(read.notes)
+
+
+def test_mmcif_and_compressed_files_are_read_alike(
+    peptide: Callable[..., Path], tmp_path: Path
+) -> None:
+    files = [peptide(), peptide(name="peptide.cif"), tmp_path / "peptide.pdb.gz"]
+    files[2].write_bytes(gzip.compress(files[0].read_bytes()))
+    found = [prepare.read_structure(file) for file in files]
+    bridges = {frozenset(bond) for bond in found[0].bonds if bond[0][2] == bond[1][2] == "SG"}
+    assert len(bridges) == 3
+    for other in found[1:]:
+        assert [one.name for _, one in other.residues()] == [
+            one.name for _, one in found[0].residues()
+        ]
+        assert other.pieces[0].sequence == found[0].pieces[0].sequence
+        assert bridges <= {frozenset(bond) for bond in other.bonds}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [({"model": 2}, "no model 2: the file has 1"), ({"chains": ["B"]}, "no chain B; it has A")],
+)
+def test_what_a_file_has_not_is_refused(
+    peptide: Callable[..., Path], arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(QuiltError, match=message):
+        prepare.read_structure(peptide(), **arguments)  # type: ignore[arg-type]
+
+
+def test_missing_atoms_are_added_and_others_stay(
+    peptide: Callable[..., Path], amber: prepare.ForceField
+) -> None:
+    whole = prepare.repair(prepare.read_structure(peptide()))
+
+    def without(structure: gemmi.Structure) -> None:
+        drop(structure[0]["A"][9], lambda atom: atom.name not in ("N", "CA", "C", "O", "CB", "HA"))
+        drop(structure[0]["A"][27], lambda atom: atom.name == "OXT")
+
+    mended = prepare.repair(prepare.read_structure(peptide(without)))
+    assert heavy(mended) == heavy(whole)
+    assert "A:10" in checks(mended.notes)
+    kept = [
+        {(a.residue.id, a.name): m.positions[a.index] for a in m.topology.atoms()}
+        for m in (whole, mended)
+    ]
+    assert all(
+        kept[0][place] == position
+        for place, position in kept[1].items()
+        if place[0] not in ("10", "28")
+    )
+    amber.create_system(prepare.add_hydrogens(mended).topology)  # every residue has a template
+
+
+def test_disulphide_bonds_and_states_are_told(peptide: Callable[..., Path]) -> None:
+    model = prepare.add_hydrogens(prepare.repair(prepare.read_structure(peptide())))
+    bonded = {frozenset(pair) for pair in prepare.find_disulphides(model)}
+    assert bonded == {
+        frozenset({"A:3", "A:26"}),
+        frozenset({"A:7", "A:12"}),
+        frozenset({"A:18", "A:28"}),
+    }
+    states = Counter(state_of(one) for one in model.topology.residues() if one.name == "CYS")
+    assert states == {"CYX, disulphide bond": 6}
+
+
+def protonated(file: Path, states: dict[str, str], ph: float = 7.0) -> prepare.Model:
+    return prepare.add_hydrogens(
+        prepare.repair(prepare.remove_hydrogens(prepare.read_structure(file))),
+        ph=ph,
+        protonation=states,
+    )
+
+
+def as_histidine(structure: gemmi.Structure) -> None:
+    """Residues 10 and 14 become acid and histidine, whose atoms are then missing."""
+    for index, name in ((9, "ASP"), (13, "HIS"), (19, "HIE")):
+        residue = structure[0]["A"][index]
+        residue.name = name
+        drop(residue, lambda atom: atom.name not in ("N", "CA", "C", "O", "CB"))
+    structure.entities.clear()
+
+
+def test_states_of_protonation_are_chosen(
+    peptide: Callable[..., Path], amber: prepare.ForceField
+) -> None:
+    model = protonated(peptide(as_histidine), {"A:14": "HIP", "A:10": "ASH"})
+    found = {model.key(one): state_of(one) for one in model.topology.residues()}
+    chosen = {place: found[place] for place in ("A:10", "A:14", "A:20")}
+    assert chosen == {"A:10": "ASH, neutral", "A:14": "HIP, charge +1", "A:20": "HIE"}
+    amber.create_system(model.topology)
+    assert "HIP, charge +1: A:14" in checks(model.notes)
+
+
+@pytest.mark.parametrize(
+    ("states", "message"),
+    [
+        ({"A:99": "HIE"}, "no residue A:99 to protonate"),
+        ({"A:14": "ASH"}, "HIS A:14 has no state ASH: it has HID, HIE"),
+        ({"A:1": "HIE"}, "PHE A:1 has no state HIE: its protonation cannot be chosen"),
+    ],
+)
+def test_states_that_are_not_are_refused(
+    peptide: Callable[..., Path], states: dict[str, str], message: str
+) -> None:
+    model = prepare.repair(prepare.read_structure(peptide(as_histidine)))
+    with pytest.raises(QuiltError, match=message):
+        prepare.add_hydrogens(model, protonation=states)
+
+
+def broken(structure: gemmi.Structure) -> None:
+    """Without residues 14 and 15, and without the first one."""
+    chain = structure[0]["A"]
+    for index in (14, 13, 0):
+        del chain[index]
+
+
+def test_gaps_are_found_built_capped_or_refused(
+    peptide: Callable[..., Path], amber: prepare.ForceField
+) -> None:
+    read = prepare.read_structure(peptide(broken))
+    sequence = read.pieces[0].sequence
+    start, inside = prepare.find_gaps(read)
+    assert (start.end, start.names) == (True, sequence[:1])
+    assert (inside.end, inside.names) == (False, sequence[13:15])
+    built = prepare.repair(read)
+    assert [name for name, _ in heavy(built)] == list(sequence[1:])
+    cut = prepare.repair(read, gaps="cap")
+    caps = ["NME", "ACE"]
+    assert [name for name, _ in heavy(cut)] == [*sequence[1:13], *caps, *sequence[15:]]
+    amber.create_system(prepare.add_hydrogens(cut).topology)
+    with pytest.raises(QuiltError, match=r"between \w+ A:13 and \w+ A:16.*--gaps build"):
+        treat_gaps(read, "refuse")
+    with pytest.raises(QuiltError, match="more than the 1 that are built: cut the chain"):
+        treat_gaps(read, "build", 1)
+
+
+def test_a_gap_of_unknown_residues_is_refused(peptide: Callable[..., Path]) -> None:
+    def unknown(structure: gemmi.Structure) -> None:
+        broken(structure)
+        structure.entities.clear()
+
+    with pytest.raises(QuiltError, match=r"does not tell which residues are missing.*--gaps cap"):
+        treat_gaps(prepare.read_structure(peptide(unknown)), "build")
+
+
+def test_termini_are_capped(peptide: Callable[..., Path], amber: prepare.ForceField) -> None:
+    model = prepare.repair(prepare.read_structure(peptide()), termini="capped")
+    names = [name for name, _ in heavy(model)]
+    assert (names[0], names[-1], len(names)) == ("ACE", "NME", 30)
+    amber.create_system(prepare.add_hydrogens(model).topology)
+
+
+def with_glycerol(structure: gemmi.Structure) -> None:
+    structure[0]["A"][23].name = "MSE"
+    structure[0]["A"][23]["SD"][0].name = "SE"
+    residue = gemmi.Residue()
+    residue.name, residue.seqid = "GOL", gemmi.SeqId("101")
+    for number, name in enumerate(("C1", "C2", "C3", "O1", "O2", "O3")):
+        atom = gemmi.Atom()
+        atom.name, atom.element = name, gemmi.Element(name[0])
+        atom.pos = gemmi.Position(40 + number, 0, 0)
+        residue.add_atom(atom)
+    residue.het_flag = "H"
+    structure[0]["A"].add_residue(residue)
+
+
+def test_residues_without_parameters_are_named_with_remedies(
+    peptide: Callable[..., Path], amber: prepare.ForceField
+) -> None:
+    read = prepare.read_structure(peptide(with_glycerol))
+    with pytest.raises(QuiltError) as refused:
+        prepare.refuse_unknown_residues(read, amber)
+    for part in ("MSE A:24", "GOL A:101", "--replace MSE=MET", "--remove GOL"):
+        assert part in str(refused.value)
+    mended = prepare.replace_residues(prepare.remove_residues(read, ["GOL"]), {"MSE": "MET"})
+    prepare.refuse_unknown_residues(mended, amber)
+    names, atoms = zip(*heavy(prepare.repair(mended)), strict=True)
+    assert names[23] == "MET"
+    assert atoms[23] == {"N", "CA", "C", "O", "CB", "CG", "SD", "CE"}
+    with pytest.raises(QuiltError, match="no residue SO4 to remove; it has "):
+        prepare.remove_residues(read, ["SO4"])
+
+
+def test_residues_that_bind_metals_are_told(peptide: Callable[..., Path]) -> None:
+    def with_zinc(structure: gemmi.Structure) -> None:
+        as_histidine(structure)
+        structure.connections.clear()
+        residue = gemmi.Residue()
+        residue.name, residue.seqid, residue.het_flag = "ZN", gemmi.SeqId("101"), "H"
+        atom = gemmi.Atom()
+        atom.name, atom.element = "ZN", gemmi.Element("Zn")
+        atom.pos = structure[0]["A"][6]["SG"][0].pos + gemmi.Position(0, 2.3, 0)
+        residue.add_atom(atom)
+        structure[0]["A"].add_residue(residue)
+
+    model = note_metals(protonated(peptide(with_zinc), {}))
+    assert "ZN A:101 is bound by A:7 (CY" in checks(model.notes)
+
+
+@pytest.mark.parametrize(
+    ("shape", "volume"), [("cube", 1.0), ("dodecahedron", 0.5**0.5), ("octahedron", 4 / 27**0.5)]
+)
+def test_images_are_as_far_apart_as_boxes_say(shape: str, volume: float) -> None:
+    box = box_vectors(shape, 3.0)  # type: ignore[arg-type]
+    assert np.linalg.det(box) == pytest.approx(27 * volume)
+    steps = np.stack(np.meshgrid(*[range(-2, 3)] * 3), axis=-1).reshape(-1, 3)
+    distances = np.linalg.norm(steps @ box, axis=1)
+    assert sorted(distances)[1] == pytest.approx(3.0)
+
+
+def test_what_is_written_has_the_energies_of_openmm(
+    peptide: Callable[..., Path], amber: prepare.ForceField, tmp_path: Path
+) -> None:
+    """In a rhombic dodecahedron, neutral, with the salt that was asked for; read by Quilt."""
+    model = prepare.add_hydrogens(prepare.repair(prepare.read_structure(peptide())))
+    model = prepare.add_water(
+        model, amber, shape="dodecahedron", padding=0.4, concentration=0.3, cation="K+"
+    )
+    names = Counter(one.name for one in model.topology.residues())
+    assert names["K"] == pytest.approx(0.3 / 55.4 * names["HOH"], abs=5)
+    prepare.write_system(model, amber, tmp_path / "out")
+    file = tmp_path / "out" / "system.cif"
+    system, state = load(file, file, parameters=amber.files, rigid_water=False)
+    assert system.charges.sum() == pytest.approx(0, abs=1e-6)
+    # The same System by OpenMM, at the positions of the file, without a mesh.
+    made = amber.create_system(
+        model.topology, nonbondedMethod=app.CutoffPeriodic, nonbondedCutoff=0.8
+    )
+    oracle = type(system).from_openmm(made, model.topology)
+    made.setDefaultPeriodicBoxVectors(*state.box)
+    energy, forces = energy_and_forces(made, state.positions)
+    energies, found = reference(system, state, oracle.nonbonded)
+    assert energies["potential"] == pytest.approx(energy, rel=1e-6)
+    assert np.abs(found - forces).max() < 1e-6 * np.abs(forces).max()
+
+
+def test_from_a_structure_to_a_run_at_a_terminal(
+    peptide: Callable[..., Path], tmp_path: Path
+) -> None:
+    def short(structure: gemmi.Structure) -> None:
+        del structure[0]["A"][6:]
+
+    out = tmp_path / "system"
+    prepared = (
+        "prepare",
+        peptide(short),
+        "--out",
+        out,
+        "--padding",
+        "0.4",
+        "--nanoseconds",
+        "4e-5",
+    )
+    with Terminal("-m", "quiltmd", *prepared) as terminal:
+        terminal.wait_for(r"next: quiltmd info \S+run.toml")
+        assert terminal.process.wait() == 0
+    text = (out / "run.toml").read_text()
+    for long, short in (("50000", "10"), ("125000", "10"), ("[100, 300]", "[0.02, 300]")):
+        assert long in text
+        text = text.replace(long, short)
+    text = text.replace("minimize = true", "minimize = true, minimize_iterations = 10")
+    (out / "run.toml").write_text(text.replace("[500, 0]", "[0.04, 0]"))
+    with Terminal("-m", "quiltmd", "run", out / "run.toml", "--threads", "1") as terminal:
+        terminal.wait_for("stage 5 of 5, produce")
+        assert terminal.process.wait() == 0
+    assert (out / "run" / "5-produce" / "final.pdb").exists()
+    with Terminal("-m", "quiltmd", *prepared) as terminal:
+        terminal.wait_for("exists: choose another --out, or give --overwrite")
+
+
+def test_missing_libraries_are_named(
+    peptide: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "openff.toolkit", None)
+    with pytest.raises(QuiltError, match="conda install -c conda-forge openmmforcefields"):
+        prepare.read_ligand(tmp_path / "ligand.sdf")
+    monkeypatch.setitem(sys.modules, "pdbfixer", None)
+    with pytest.raises(QuiltError, match=r"PDBFixer.*pip install 'quiltmd\[prepare\]'"):
+        prepare.prepare(peptide(), tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_membrane_is_built(
+    peptide: Callable[..., Path], amber: prepare.ForceField, tmp_path: Path
+) -> None:
+    choices = prepare.Choices(membrane="POPC", padding=0.5)
+    _, notes = prepare.prepare(peptide(), tmp_path, choices)
+    assert "POPC in the xy plane" in checks(notes)
+    assert "semi-isotropic" in (tmp_path / "run.toml").read_text()
