@@ -420,6 +420,20 @@ def test_drawn_velocities_of_groups_rest_where_they_should() -> None:
         assert (drift.max() < 1e-6) == rests
 
 
+def test_each_group_regains_what_its_own_friction_sets_moving() -> None:
+    """A time t after the removal exp(-2 friction t) of its share of the centre of mass is missing.
+
+    Halves of four atoms have half of the mass, and so a share of 3/2.
+    """
+    baths = (BathGroup("index 1-4", 300, friction=0), BathGroup("index 5-8", 300, friction=20))
+    bath = LangevinMiddle(groups=baths, timestep=0.002, seed=1, remove_com_every=100)
+    run = simulation(moving(None, 8), bath)
+    run.draw_velocities(seed=4)
+    run.run(25)
+    missing = [1.5, 1.5 * np.exp(-2 * 20 * 25 * 0.002)]
+    assert run.group_degrees_of_freedom() == pytest.approx([12 - one for one in missing])
+
+
 @pytest.mark.parametrize("barostat", [CellRescaling(1.0, seed=1), MonteCarloBarostat(1.0, seed=1)])
 def test_barostats_leave_the_count_alone(barostat: Any) -> None:
     system, state = free_waters()

@@ -360,6 +360,18 @@ def test_a_moved_folder_with_moved_inputs(inputs: Any, tmp_path: Path) -> None:
         runner.resume(tmp_path / "moved", again, FakeEngine)
 
 
+@pytest.mark.parametrize("name", ["velocities", "reference", "parameters"])
+def test_other_inputs_that_have_changed_are_refused(inputs: Any, tmp_path: Path, name: str) -> None:
+    file = tmp_path / "other"
+    file.write_text("before")
+    value = (file,) if name == "parameters" else file
+    config = make_config(inputs, tmp_path / "out", **{f"system__{name}": value})
+    runner.start(config, engine=FakeEngine)
+    file.write_text("after")
+    with pytest.raises(QuiltError, match=f"changed the {name} file"):
+        runner.resume(tmp_path / "out", {("run", "steps"): 30}, FakeEngine)
+
+
 def test_a_folder_with_its_inputs_needs_nothing_else(inputs: Any, tmp_path: Path) -> None:
     config = make_config(inputs, tmp_path / "out", output__copy_inputs=True)
     runner.start(config, engine=FakeEngine)
@@ -453,6 +465,12 @@ def test_a_run_stops_when_its_time_is_up(inputs: Any, tmp_path: Path) -> None:
     assert read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step == outcome.step
 
 
+def test_the_time_that_a_run_may_take_is_in_hours() -> None:
+    now = time.monotonic()
+    assert not Stopping(2.0, now - 2 * 3600 + 60)
+    assert Stopping(2.0, now - 2 * 3600 - 1)
+
+
 def test_checkpoints_by_the_clock(inputs: Any, tmp_path: Path) -> None:
     """They come between those by steps, and change nothing of the results."""
     out = tmp_path / "out"
@@ -479,6 +497,35 @@ def test_a_minimisation_says_whether_it_converged(
     text = capsys.readouterr().err
     assert "minimised in 4 iterations" in text
     assert "(converged)" in text
+
+
+def test_a_minimisation_ends_where_the_settings_say(inputs: Any, tmp_path: Path) -> None:
+    asked: list[tuple[float, int]] = []
+
+    class Asked(FakeEngine):
+        def minimize(self, tolerance: float, max_iterations: int, watch: Any = None) -> Any:
+            asked.append((tolerance, max_iterations))
+            return super().minimize(tolerance, max_iterations, watch)
+
+    limits = {"run__minimize_tolerance": 7.0, "run__minimize_iterations": 9}
+    config = make_config(inputs, tmp_path / "out", run__minimize=True, **limits)
+    runner.start(config, engine=Asked)
+    assert asked == [(7.0, 9)]
+
+
+def test_velocities_are_drawn_at_the_start_temperature(inputs: Any, tmp_path: Path) -> None:
+    """And not at that of the heat bath; with the seed of the run."""
+    drawn: list[tuple[float, int]] = []
+
+    class Drawn(FakeEngine):
+        def draw_velocities(self, temperature: float, seed: int) -> None:
+            drawn.append((temperature, seed))
+            super().draw_velocities(temperature, seed)
+
+    config = make_config(inputs, tmp_path / "out", run__start_temperature=150.0)
+    assert config.integrator.temperature == 300
+    runner.start(config, engine=Drawn)
+    assert drawn == [(150.0, 3)]
 
 
 # ---- folders of earlier versions

@@ -148,6 +148,7 @@ def test_restarts_for_other_programs(alanine: Any, tmp_path: Path) -> None:
     cell = [float(word) for word in (tmp_path / "x.xsc").read_text().splitlines()[2].split()]
     assert cell[0] == 0
     np.testing.assert_allclose(np.reshape(cell[1:10], (3, 3)), state.box * 10, atol=1e-6)
+    np.testing.assert_allclose(cell[10:], state.box.sum(axis=0) * 5, atol=1e-6)  # its middle
     gro = MDAnalysis.Universe(str(tmp_path / "x.gro"))
     in_cell(gro.atoms.positions / 10)
     np.testing.assert_allclose(gro.atoms.velocities / 10, state.velocities, atol=6e-5)
