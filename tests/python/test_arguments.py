@@ -128,7 +128,7 @@ def test_exchange_takes_topology_and_coordinates(
         assert result.exception is None, result.exception
         assert (found[-1].system.topology, found[-1].system.coordinates) == (top, crd)
         assert found[-1].exchange.temperatures == (300.0, 310.0)
-    with pytest.raises(QuiltError, match="go with a configuration: leave them out"):
+    with pytest.raises(QuiltError, match="are only used with a configuration: leave them out"):
         raise call("exchange", "--analyse", tmp_path, "-p", top).exception
 
 

@@ -73,7 +73,7 @@ def test_energy_prints_json_and_saves_forces(alanine: Files, tmp_path: Path) -> 
 def test_energy_of_frames(octahedron: Files, tmp_path: Path) -> None:
     """The first frame of a trajectory is taken with a word; others when asked for."""
     plain = quiltmd("energy", *octahedron, "--json")
-    assert "has 10 frames, of which this is frame 0" in plain.stderr
+    assert "has 10 frames; these are the energies of frame 0" in plain.stderr
     last = quiltmd("energy", *octahedron, "--json", "--frame", 9)
     assert "which this is frame 0" not in last.stderr
     forces = tmp_path / "forces.npy"

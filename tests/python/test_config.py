@@ -113,7 +113,7 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
         {"nonbonded": {"method": "cutoff"}, "integrator": {"long_range_every": 2}},
         "no PME: leave out long_range_every",
     ),
-    ({"nonbonded": MESH | {"pme_tolerance": 1e-5}}, "pme_grid takes the place of pme_tolerance"),
+    ({"nonbonded": MESH | {"pme_tolerance": 1e-5}}, "pme_grid replaces pme_tolerance"),
     ({"nonbonded": MESH | {"pme_tolerance": 5e-4}}, "takes its place: leave out pme_tolerance"),
     ({"nonbonded": {"dielectric": 78.3}}, "pme has no reaction field: leave out dielectric of"),
     (

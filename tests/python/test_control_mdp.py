@@ -182,7 +182,7 @@ def test_groups_of_an_index_file(tmp_path: Path) -> None:
         with pytest.raises(QuiltError, match=words):
             read_control(mdp, index)
     mdp.write_text("set a 1\ncutoff 12\n")
-    with pytest.raises(QuiltError, match="an index file goes with an mdp file"):
+    with pytest.raises(QuiltError, match="an index file is only used with an mdp file"):
         read_control(mdp, index)
 
 

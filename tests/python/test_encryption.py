@@ -211,7 +211,7 @@ def test_a_server_that_does_not_encrypt_is_refused(tmp_path: Path, serving: Serv
 
         threading.Thread(target=answer, daemon=True).start()
         place = parse_place(f"remote:127.0.0.1:{listener.getsockname()[1]}/cpu")
-        with pytest.raises(QuiltError, match="does not encrypt what it sends"):
+        with pytest.raises(QuiltError, match="does not encrypt its messages"):
             connect(place, Workers(key=serving.key))
 
 

@@ -284,7 +284,7 @@ def test_replicas_in_processes_of_a_launcher_share_their_cores(
     ):
         shares = replicas._shares_of_cores(groups, 1)
         assert list(shares.values()) == expected
-    with pytest.raises(QuiltError, match="says itself where it is"):
+    with pytest.raises(QuiltError, match="cannot be used with several hosts or processes"):
         hosts.devices_of_processes("worker:cpu")
 
 
@@ -545,7 +545,7 @@ def test_an_exchange_that_fails_says_what_is_kept(whole: tuple[Any, Path], tmp_p
                 raise QuiltError("the device is lost")
 
     said = (
-        r"^state 0 \(300 K\): the device is lost; what was done up to iteration 2 is kept: "
+        r"^state 0 \(300 K\): the device is lost; the results up to iteration 2 are kept: "
         r"'quiltmd exchange --resume .*/out'"
     )
     with pytest.raises(QuiltError, match=said):
@@ -562,7 +562,7 @@ def test_a_damaged_generation_is_not_taken(
     last = tmp_path / "out" / "state-01" / "checkpoint-8.qmd"
     last.write_bytes(last.read_bytes()[:-1])
     runner.resume(tmp_path / "out", engine=FakeEngine)
-    assert "going on from the generation before, iteration 6" in " ".join(
+    assert "continuing from the previous generation, iteration 6" in " ".join(
         capsys.readouterr().err.split()
     )
     assert files_of(tmp_path / "out") == files_of(whole[1])

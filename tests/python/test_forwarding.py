@@ -79,7 +79,11 @@ def test_a_lost_worker_is_an_error(started: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("device", "settings", "said"),
     [
-        ("forward:worker:cpu", {"workers": Workers(spares=("cpu",))}, "have the engine as well"),
+        (
+            "forward:worker:cpu",
+            {"workers": Workers(spares=("cpu",))},
+            "cannot be used with forward: devices",
+        ),
         ("forward:worker:cpu", {"ranks": 2}, "has one rank"),
         ("forward:worker:cuda:0,1", {}, "has one device"),
         ("forward:worker:cuda:77", {}, "cuda:77"),

@@ -278,7 +278,7 @@ def test_nonsense_is_refused(water: tuple[Any, Any]) -> None:
         LangevinMiddle(friction=2, groups=(BathGroup("all"),))
     with pytest.raises(QuiltError, match="BathGroup: time_constant"):
         BathGroup("all", time_constant=0)
-    with pytest.raises(QuiltError, match="VelocityRescaling does not go with Langevin"):
+    with pytest.raises(QuiltError, match="VelocityRescaling cannot be combined with Langevin"):
         Simulation(*water, thermostat=VelocityRescaling(groups=(BathGroup("all"),)), device="cpu")
     short = NoseHooverChain(groups=(BathGroup("all", time_constant=0.05),), every=10)
     with pytest.raises(QuiltError, match="lower 'every', or raise 'time_constant'"):

@@ -37,14 +37,14 @@ def test_ranks_on_hosts(device: str, listed: tuple[str, ...], expected: str) -> 
 @pytest.mark.parametrize(
     ("device", "listed", "said"),
     [
-        ("auto", ("a:2",), "say what they have there, cpu or cuda"),
+        ("auto", ("a:2",), "choose their device, cpu or cuda"),
         ("cuda:0,1", ("a:3",), r"lists 2 GPU\(s\) of a host, and a has 3 ranks"),
-        ("ssh:a/cpu", ("b",), "says itself where it is"),
-        ("ranks:cpu,cpu", ("b",), "says itself where it is"),
+        ("ssh:a/cpu", ("b",), "cannot be used with several hosts or processes"),
+        ("ranks:cpu,cpu", ("b",), "cannot be used with several hosts or processes"),
         ("cpu", ("a:0",), "'a:0' is not a host"),
         ("cpu", ("-oProxyCommand=x",), "is not a host"),
         ("cpu", ("a b",), "is not a host"),
-        ("cpu", ("localhost:9999",), r"9999 ranks are more than one machine with \d+ core"),
+        ("cpu", ("localhost:9999",), r"9999 ranks are too many for a machine with \d+ core"),
     ],
 )
 def test_what_cannot_be_is_refused(device: str, listed: tuple[str, ...], said: str) -> None:

@@ -352,13 +352,13 @@ def test_parameters_from_a_tolerance(peptide: tuple[Any, Any]) -> None:
         ({"lennard_jones": "pme", "method": "cutoff"}, "has no PME: leave out lennard_jones"),
         (
             {"lennard_jones": "pme", "switching": "potential", "switch_distance": 0.7},
-            "goes on beyond the cutoff, and switching ends there",
+            "cannot be combined with switching",
         ),
-        ({"lj_pme_tolerance": 1e-4}, "lj_pme_tolerance is for lennard_jones = pme"),
+        ({"lj_pme_tolerance": 1e-4}, "lj_pme_tolerance needs lennard_jones = pme"),
         ({"lennard_jones": "pme", "lj_pme_alpha": 3.0}, "lj_pme_alpha and lj_pme_grid belong"),
         (
             {**ON_MESH, "lj_pme_tolerance": 1e-4},
-            "lj_pme_grid takes the place of lj_pme_tolerance",
+            "lj_pme_grid replaces lj_pme_tolerance",
         ),
         ({**ON_MESH, "lj_pme_grid": (4, 32, 32)}, "lj_pme_grid needs at least 8 points"),
     ],

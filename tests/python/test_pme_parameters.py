@@ -110,7 +110,7 @@ def test_a_split_and_its_parameters_are_stated_one_way() -> None:
         ({"pme_bandwidth": 2.0, "pme_grid": (32, 32, 32)}, "greater than or equal to 4"),
         (
             {"pme_split": "gaussian", "pme_bandwidth": 9.0, "pme_grid": (32, 32, 32)},
-            "pme_split chooses a grid by the tolerance, and pme_grid states one",
+            "give either pme_split, which sets the grid by the tolerance, or pme_grid",
         ),
         ({"method": "cutoff", "pme_split": "prolate"}, "has no PME: leave out pme_split"),
     ],

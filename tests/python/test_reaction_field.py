@@ -153,7 +153,7 @@ def test_any_number_of_ranks_gives_the_same_bits(felt: bool) -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    with pytest.raises(QuiltError, match="method reaction-field: choose that as well, or"):
+    with pytest.raises(QuiltError, match="needs the method reaction-field: choose it, or"):
         Nonbonded(dielectric=4.0)
     with pytest.raises(QuiltError, match=r"at least 1, not 0\.5"):
         Nonbonded(method="reaction-field", dielectric=0.5)

@@ -72,7 +72,7 @@ def test_a_remote_worker_has_the_bits_of_an_engine_here(serving: Serving) -> Non
         simulation.run(10)
     assert quiltmd.digest(here.state()) == quiltmd.digest(there.state())
     assert here.energies() == there.energies()
-    with pytest.raises(QuiltError, match="as many sessions as it may have; wait for one"):
+    with pytest.raises(QuiltError, match="its maximum number of sessions; wait for one"):
         connect(parse_place(serving.device), workers)
     worker = process_of(there)
     del there, simulation
@@ -147,7 +147,7 @@ def test_many_at_once_share_the_places_that_there_are(tmp_path: Path) -> None:
     serving.close()
     for connection in held:
         connection.close()
-    full = "the server has as many sessions as it may have"
+    full = "the server has reached its maximum number of sessions"
     assert (found.count("in"), found.count(full)) == (3, 37)
 
 

@@ -183,14 +183,14 @@ def test_what_a_run_has_no_use_for_is_told(tmp_path: Path, capsys: Any) -> None:
     )
     config = make_config(tmp_path, [])
     assert told(config) == ""
-    for value, words in (("all", "reference_scaling of [system] has no use"), ("none", "")):
+    for value, words in (("all", "reference_scaling of [system] has no effect"), ("none", "")):
         system = config.system.model_validate(
             config.system.model_dump(include={"topology", "coordinates"})
             | {"reference_scaling": value}
         )
         assert words in told(config.model_copy(update={"system": system}))
     theirs = Nonbonded(cutoff=0.5, pme_alpha=5.0, pme_grid=(16, 16, 16))
-    assert "of the inputs are for their cutoff of 0.5 nm" in told(config, theirs)
+    assert "of the inputs were chosen for a cutoff of 0.5 nm" in told(config, theirs)
     assert "both follow from pme_tolerance" in told(config, theirs)
     on_mesh = Nonbonded(cutoff=0.5, lennard_jones="pme", lj_pme_alpha=5.0, lj_pme_grid=(16, 16, 16))
     assert "both follow from lj_pme_tolerance" in told(config, on_mesh)

@@ -140,7 +140,7 @@ def test_what_has_begun_cannot_be_edited(
     table[section] = table.get(section, {}) | change
     edit(out, given)
     with pytest.raises(
-        QuiltError, match=r"stage \w+ has begun otherwise than .*" + re.escape(message)
+        QuiltError, match=r"stage \w+ began with other settings than .*" + re.escape(message)
     ):
         stages.resume(out, engine=FakeEngine)
 

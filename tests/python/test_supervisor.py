@@ -402,7 +402,7 @@ def test_without_a_third_device_both_are_named() -> None:
     simulation = workers.simulation()
     simulation.run(10)  # and is compared while the next piece runs, or before anything is read
     for act in (simulation.state, simulation.energies, lambda: simulation.run(1)):
-        with pytest.raises(QuiltError, match=rf"{A} and {B} came to different states .* steps 0"):
+        with pytest.raises(QuiltError, match=rf"{A} and {B} reached different states .* steps 0"):
             act()
 
 

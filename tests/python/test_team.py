@@ -229,12 +229,12 @@ def is_worker(command_line: Path) -> bool:
         ("ranks:cuda:0,1", {}, "one device for each rank"),
         (TWO, {"ranks": 3}, "lists 2 device"),
         (TWO, {"transport": "staged"}, "does not join ranks in processes .* choose unix or tcp"),
-        (TWO, {"transport": "peer"}, "'peer' joins GPUs, and worker:cpu is none"),
-        (TWO, {"transport": "nccl"}, "'nccl' joins GPUs, and worker:cpu is none"),
+        (TWO, {"transport": "peer"}, "'peer' connects GPUs, and worker:cpu is not a GPU"),
+        (TWO, {"transport": "nccl"}, "'nccl' connects GPUs, and worker:cpu is not a GPU"),
         ("cpu", {"ranks": 2, "transport": "nccl"}, "does not join ranks of one process"),
         ("cpu", {"ranks": 2, "transport": "tcp"}, "does not join ranks of one .* choose staged"),
         ("ranks:", {}, "no such device"),
-        (TWO, {"workers": Workers(verify=3)}, "not a rank of one: leave them out"),
+        (TWO, {"workers": Workers(verify=3)}, "runs the whole simulation: leave them out"),
     ],
 )
 def test_what_cannot_be_is_refused(device: str, more: dict[str, Any], said: str) -> None:

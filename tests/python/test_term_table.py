@@ -176,5 +176,5 @@ def test_springs_between_two_atoms_limit_impulses(form: TermForm) -> None:
     assert found.period == pytest.approx(2 * np.pi * np.sqrt(6 / 3e6), rel=1e-9)
     assert (found.form, found.atoms) == (form, (0, 1))
     check_impulses(VelocityVerlet(timestep=0.0005, long_range_every=7), system)
-    with pytest.raises(QuiltError, match=r"at most 4 fs will do"):
+    with pytest.raises(QuiltError, match=r"at most 4 fs are allowed"):
         check_impulses(VelocityVerlet(timestep=0.0005, long_range_every=9), system)

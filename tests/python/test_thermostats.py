@@ -29,7 +29,9 @@ def water() -> tuple[Any, Any]:
 
 
 def test_langevin_takes_no_thermostat(water: tuple[Any, Any]) -> None:
-    with pytest.raises(QuiltError, match="VelocityRescaling does not go with LangevinMiddle"):
+    with pytest.raises(
+        QuiltError, match="VelocityRescaling cannot be combined with LangevinMiddle"
+    ):
         Simulation(*water, None, LangevinMiddle(), thermostat=VelocityRescaling(), device="cpu")
 
 

@@ -34,9 +34,9 @@ def test_transports_on_cpus(openmmtools_data: object) -> None:
     found = json.loads(done.stdout)
     rows = {row["transport"]: row for row in found["transports"]}
     assert list(rows) == ["staged", "unix", "tcp", "peer", "peer, processes", "nccl"]
-    assert "'peer' joins GPUs" in rows.pop("peer")["note"]
-    assert "'peer' joins GPUs" in rows.pop("peer, processes")["note"]
-    assert "'nccl' joins GPUs" in rows.pop("nccl")["note"]
+    assert "'peer' connects GPUs" in rows.pop("peer")["note"]
+    assert "'peer' connects GPUs" in rows.pop("peer, processes")["note"]
+    assert "'nccl' connects GPUs" in rows.pop("nccl")["note"]
     assert len({row["digest"] for row in rows.values()}) == 1
     sizes = [
         {edge["name"]: (edge["messages"], edge["bytes"]) for edge in row["edges"]}
@@ -57,7 +57,7 @@ def test_transports_on_cpus(openmmtools_data: object) -> None:
     ("system", "ranks", "said"),
     [
         ("alanine", 1, "choose two ranks or more"),
-        ("alanine", 1000, "1000 ranks are more than one machine"),
+        ("alanine", 1000, "1000 ranks are too many for a machine"),
         ("nonsense", 2, "nonsense"),
     ],
 )

@@ -92,8 +92,8 @@ def split_configuration(
     file = others[0]
     if file.is_dir() and Folder(file).config.exists():
         raise QuiltError(
-            f"{file} is the folder of a run: carry it on with 'quiltmd run --resume {file}', or "
-            f"begin where it has come to with a topology and '--coordinates {file}'"
+            f"{file} is the folder of a run: continue it with 'quiltmd run --resume {file}', or "
+            f"start a new run from its end with a topology and '--coordinates {file}'"
         )
     is_topology = file.is_file() and topology_format(file) is not None
     return (None, others) if is_topology else (file, [])

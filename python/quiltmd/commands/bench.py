@@ -45,7 +45,9 @@ def bench(
     chosen = {key: value for (_, key), value in settings.items()}
     if transports:
         if chosen.pop("long_range_every", 1) > 1:
-            raise QuiltError("--transports takes steps that are all alike: no --long-range-every")
+            raise QuiltError(
+                "--transports cannot be combined with --long-range-every: leave it out"
+            )
         copies = parse_tile(tile or "1x1x1")
         chosen.setdefault("ranks", 2)
         found = compare_transports(system or "dhfr", copies, steps, **chosen)

@@ -92,7 +92,10 @@ def energy(
         return
     count = count_frames(coordinates)
     if count > 1 and frame is None and not all_frames:
-        warn(f"{coordinates} has {count} frames, of which this is frame 0 (--frame, --all-frames)")
+        warn(
+            f"{coordinates} has {count} frames; these are the energies of frame 0 (for others: "
+            f"--frame, --all-frames)"
+        )
     wanted = range(count) if all_frames else [frame or 0]
     found = [evaluate(config, frame=number) for number in wanted]
     if forces is not None:

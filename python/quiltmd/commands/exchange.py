@@ -78,7 +78,9 @@ def exchange(
     if sum(one is not None for one in (config, resume, analyse, demux)) != 1:
         raise QuiltError("give one of: a configuration, --resume DIR, --analyse DIR, --demux DIR")
     if config is None and (others or named):
-        raise QuiltError("topology and coordinates go with a configuration: leave them out")
+        raise QuiltError(
+            "topology and coordinates are only used with a configuration: leave them out"
+        )
     if demux is not None:
         for path in demultiplex(demux):
             print(path)
@@ -92,7 +94,9 @@ def exchange(
         outcome = runner.resume(resume, flags)
     else:
         if steps is not None or devices is not None:
-            raise QuiltError("--steps and --devices go with --resume: write them into the file")
+            raise QuiltError(
+                "--steps and --devices are only used with --resume: set them in the configuration"
+            )
         assert config is not None
         settings = merge(read_config(config), with_inputs(others, named))
         made = build_config_of(ExchangeConfig, settings, str(config))

@@ -76,7 +76,7 @@ def _facts(files: list[Path], index: Path | None, settings: Settings) -> dict[st
     if configurations:
         return facts_of_configuration(configurations[0], index, inputs)
     if index is not None:
-        raise QuiltError("leave out --index: it goes with an mdp file")
+        raise QuiltError("leave out --index: it is only used with an mdp file")
     topology, *coordinates = (inputs[place] for place in INPUTS if place in inputs)
     if INPUTS[0] not in inputs:
         raise QuiltError(f"{topology}: give a topology as well (--topology)")

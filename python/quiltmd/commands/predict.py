@@ -89,7 +89,7 @@ def predict_command(
     way, reach, counts = _sharing(pme), _away(away), _counts(ranks)
     if choices and (weak or plot or way or reach != 1 or not is_placed):
         raise QuiltError(
-            "--choices compares ways to run by itself: leave out --pme, --away, --not-placed, "
+            "--choices varies these settings itself: leave out --pme, --away, --not-placed, "
             "--weak and --plot"
         )
     planner_of = _planners(with_all_inputs(files, settings), parse_tile(tile))

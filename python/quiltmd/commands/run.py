@@ -101,7 +101,7 @@ def _start(
 ) -> runner.Outcome:
     """A new run, in stages where the configuration has some."""
     if config is None and index is not None:
-        raise QuiltError("leave out --index: it goes with an mdp file")
+        raise QuiltError("leave out --index: it is only used with an mdp file")
     in_file = _settings_of(config, index) if config is not None else {}
     source = str(config) if config is not None else ""
     merged = merge(in_file, options)
@@ -133,15 +133,15 @@ def _refuse_without_effect(merged: dict[str, Any], options: Settings) -> None:
     if replaced:
         names = ", ".join(replaced)
         raise QuiltError(
-            f"every stage has its own of {names}, which an option does not change: leave it out, "
-            "and edit the tables of the stages"
+            f"each stage sets {names}, and an option does not override it: leave the option out, "
+            f"and edit the stages"
         )
 
 
 def _on_the_hosts_of_the_launcher(settings: Settings) -> Settings:
     """Hosts of the configuration do not hold; that a run is started where it is says which do."""
     if ("run", "hosts") in settings:
-        raise QuiltError("leave out --hosts: the launcher of MPI has chosen them")
+        raise QuiltError("leave out --hosts: the MPI launcher chooses the hosts")
     return {**settings, ("run", "hosts"): ()}
 
 
@@ -156,14 +156,16 @@ def _settings_of(path: Path, index: Path | None = None) -> dict[str, Any]:
     control = read_control(path, index) if path.suffix != ".toml" else None
     if control is None:
         if index is not None:
-            raise QuiltError(f"leave out --index: it goes with an mdp file, which {path} is not")
+            raise QuiltError(
+                f"leave out --index: it is only used with an mdp file, and {path} is not one"
+            )
         return read_config(path)
     if control.refused:
         faults = "; ".join(control.refused[:_LISTED])
         if len(control.refused) > _LISTED:
             more = len(control.refused) - _LISTED
             faults += f"; and {more} more, which 'quiltmd info {path}' lists"
-        raise QuiltError(f"{path}: cannot be done here: {faults}")
+        raise QuiltError(f"{path}: not supported: {faults}")
     for note in control.notes:
         say(f"{path}: {note}")
     control.settings.setdefault("output", {}).setdefault("dir", f"{path.stem}-quilt")

@@ -53,9 +53,9 @@ def serve(
     file = Workers(key=key).key or default_key_file()
     if not file.exists():
         make_key(file)
-        say(f"a new key is in {file}: copy it to where clients are, readable by you alone")
+        say(f"a new key is in {file}: copy it to the clients, readable only by you")
     server = Server(host, port, read_key(file), sessions, say)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: server.close())
-    say(f"listening on {host}:{server.port}, for those who have the key in {file}")
+    say(f"listening on {host}:{server.port}, for clients with the key in {file}")
     server.serve()

@@ -38,4 +38,4 @@ def refuse_base(part: Any, base: type) -> None:
     if not hasattr(type(part), "kind"):
         derived: dict[str, Any] = choices_of(base)
         names = ", ".join(found.__name__ for found in derived.values())
-        raise QuiltError(f"{base.__name__} is what {names} have in common: choose one of them")
+        raise QuiltError(f"{base.__name__} is the base class of {names}: use one of them")

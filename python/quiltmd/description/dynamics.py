@@ -128,8 +128,8 @@ def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> 
     name = type(thermostat).__name__
     if integrator.is_thermostat:
         raise QuiltError(
-            f"{name} does not go with {type(integrator).__name__}, which is a thermostat by "
-            "itself: use it with VelocityVerlet, or leave it out"
+            f"{name} cannot be combined with {type(integrator).__name__}, which contains a "
+            f"thermostat: use it with VelocityVerlet, or leave it out"
         )
     if thermostat.every % integrator.long_range_every:
         raise QuiltError(

@@ -158,7 +158,7 @@ def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.ui
         atom = int(np.argmax(times == 0))
         raise QuiltError(
             f"{name(atom)} has no heat bath ({(times == 0).sum()} atoms have none): select it in "
-            "a group; 'not (...)' of the other selections has all that they have not"
+            f"a group; 'not (...)' around the other selections selects all remaining atoms"
         )
     if (times > 1).any():
         atom = int(np.argmax(times > 1))
@@ -174,9 +174,9 @@ def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.ui
         one, other = (int(atom) for atom in joined[cut[0]])
         raise QuiltError(
             f"{name(one)} and {name(other)} have different heat baths, of "
-            f"{groups[bath[one]].select!r} and {groups[bath[other]].select!r}, and are joined by a "
-            "constraint or a virtual site, which shares out what a bath gives: select both, such "
-            "as whole residues or molecules"
+            f"{groups[bath[one]].select!r} and {groups[bath[other]].select!r}, and are joined by "
+            f"a constraint or a virtual site: put both into one bath, for example by selecting "
+            f"whole residues or molecules"
         )
     return bath
 

@@ -150,6 +150,7 @@ def check_impulses(integrator: Integrator, system: System) -> None:
         raise QuiltError(
             f"long_range_every: {steps} steps of {1000 * timestep:g} fs are too long between "
             f"reciprocal-space evaluations: resonance would heat the fastest vibrations of this "
-            f"system; at most {1000 * limit:.3g} fs will do: lower long_range_every or the time "
+            f"system; at most {1000 * limit:.3g} fs are allowed: lower long_range_every or the "
+            f"time "
             "step, or constrain bonds to hydrogen"
         )

@@ -138,7 +138,7 @@ def prolate_parameters(
     if not bandwidth:
         least = beyond_bandwidth(_BANDWIDTHS[-1], cutoff) / _PROLATE_SHARE
         raise QuiltError(
-            f"pme_tolerance {tolerance:g} is beyond what single precision can do with a cutoff of "
+            f"pme_tolerance {tolerance:g} cannot be reached in single precision with a cutoff of "
             f"{cutoff:g} nm: choose {1.1 * least:.1e} or more, or a longer cutoff"
         )
     return bandwidth, _grid_of_spacing(box, spacing, "pme")
@@ -242,8 +242,8 @@ def refuse_large_grid(grid: Sequence[float], of: str) -> None:
         points = " x ".join(f"{n:.4g}" for n in grid)
         name = "PME" if of == "pme" else "Lennard-Jones PME"
         raise QuiltError(
-            f"{name} would need a grid of {points} points, more than can be numbered: is the box "
-            f"as large as it should be? Use a smaller box, a larger {of}_tolerance or a longer "
+            f"{name} would need a grid of {points} points, too many to number: check the box, or "
+            f"use a smaller box, a larger {of}_tolerance or a longer "
             "cutoff"
         )
 

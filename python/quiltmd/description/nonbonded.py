@@ -207,8 +207,8 @@ class Nonbonded:
             self._check_mesh(of)
         if self.pme_grid is not None and self.pme_split is not None:
             raise ValueError(
-                "pme_split chooses a grid by the tolerance, and pme_grid states one: leave one of "
-                "them out"
+                "give either pme_split, which sets the grid by the tolerance, or pme_grid: leave "
+                "one of them out"
             )
         if self.method != "pme":
             self._refuse_pme()
@@ -238,27 +238,25 @@ class Nonbonded:
             raise ValueError(f"{of}_grid needs at least {SMALLEST_GRID} points in each direction")
         tolerance = f"{of}_tolerance"
         if getattr(self, tolerance) != getattr(Nonbonded, tolerance):
-            raise ValueError(f"{of}_grid takes the place of {tolerance}: leave one of them out")
+            raise ValueError(f"{of}_grid replaces {tolerance}: leave one of them out")
 
     def _check_lj_pme(self) -> None:
         if self.lennard_jones == "pme":
             if self.switching != "none":
                 raise ValueError(
-                    "lennard_jones = pme goes on beyond the cutoff, and switching ends there: "
-                    "leave one of them out"
+                    "lennard_jones = pme cannot be combined with switching: leave one of them out"
                 )
             return
         for name in _OF_LJ_PME:
             if getattr(self, name) != getattr(Nonbonded, name):
-                raise ValueError(f"{name} is for lennard_jones = pme: choose that as well")
+                raise ValueError(f"{name} needs lennard_jones = pme")
 
     def _check_field(self) -> None:
         if self.method != "reaction-field":
             for name in _OF_FIELD:
                 if getattr(self, name) != getattr(Nonbonded, name):
                     raise ValueError(
-                        f"{name} is for the method reaction-field: choose that as well, or leave "
-                        f"{name} out"
+                        f"{name} needs the method reaction-field: choose it, or leave {name} out"
                     )
         elif 0 < self.dielectric < 1:
             raise ValueError(
@@ -341,7 +339,10 @@ class Nonbonded:
                 "choose pme, or leave out the box (box = [], --box none)"
             )
         if self.method == "no-cutoff" and (self.potential_shift or self.switching != "none"):
-            raise QuiltError("without a cutoff nothing is shifted or switched: leave that out")
+            raise QuiltError(
+                "without a cutoff nothing is shifted or switched: leave out "
+                "potential_shift and switching"
+            )
         width = math.inf if box is None else float(box_widths(box).min())
         if self.cutoff > 0.5 * width:
             raise QuiltError(

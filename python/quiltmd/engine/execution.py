@@ -157,8 +157,8 @@ class Execution:
         of_wholes = self.workers.spares or self.workers.verify or self.workers.inject_fault
         if of_wholes and has_rank_on_each(self._device_of_ranks()):
             raise QuiltError(
-                "spares, verify and inject_fault are for devices that have a whole simulation, not "
-                "a rank of one: leave them out"
+                "spares, verify and inject_fault need a device that runs the whole simulation: "
+                "leave them out"
             )
         devices = len(parse_device(self.device))
         for text in self.workers.inject_fault:
@@ -171,8 +171,8 @@ class Execution:
             return
         if of_wholes:
             raise QuiltError(
-                "spares, verify and inject_fault are for devices that have the engine as well: "
-                f"leave them out, or take {self.device.removeprefix('forward:')}"
+                "spares, verify and inject_fault cannot be used with forward: devices: leave "
+                "them out, or use {self.device.removeprefix('forward:')}"
             )
         if self._rank_count() > 1:
             raise QuiltError(f"device '{self.device}' has one rank: leave out the number of ranks")
@@ -192,7 +192,8 @@ class Execution:
             raise QuiltError(f"transport '{self.transport}' does not join ranks {where}: {instead}")
         if on_cpu and self.transport in _BETWEEN_GPUS:
             raise QuiltError(
-                f"transport '{self.transport}' joins GPUs, and {on_cpu[0]} is none: {instead}"
+                f"transport '{self.transport}' connects GPUs, and {on_cpu[0]} is not a GPU: "
+                f"{instead}"
             )
 
     def _device_of_ranks(self) -> str:
@@ -235,8 +236,8 @@ def _check_number(ranks: int) -> None:
     most = max(_MOST_RANKS, cores)
     if ranks > most:
         raise QuiltError(
-            f"{ranks} ranks are more than one machine with {cores} core(s) can use: at most {most} "
-            f"are accepted here, and {cores} or fewer are fastest"
+            f"{ranks} ranks are too many for a machine with {cores} core(s): at most {most} are "
+            f"accepted, and {cores} or fewer are fastest"
         )
 
 
@@ -289,8 +290,8 @@ def choose_device(asked: str, ranks: int = 1) -> str:
         raise QuiltError(_why_not(asked, usable, reasons))
     if ranks > len(listed or usable):
         raise QuiltError(
-            f"{ranks} ranks on device '{asked}' take a GPU each, and {len(usable)} can be used: "
-            "take fewer ranks, or name the GPU of each, such as cuda:0,0 for two on one"
+            f"{ranks} ranks on device '{asked}' need a GPU each, and {len(usable)} can be used: "
+            f"use fewer ranks, or name the GPU of each, such as cuda:0,0 for two on one"
         )
     chosen = listed or usable[:ranks]
     only_first = not listed and len(chosen) == 1 and chosen[0] <= 0

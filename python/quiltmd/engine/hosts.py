@@ -77,7 +77,7 @@ def device_of_ranks(device: str, hosts: Sequence[str] = ()) -> str:
         return device
     asked = _what_each_has(device)
     if hosts and started_together:
-        raise QuiltError("leave out the hosts: the launcher of MPI has chosen them")
+        raise QuiltError("leave out the hosts: the MPI launcher chooses them")
     places = _on_hosts(asked, hosts) if hosts else _in_processes(asked)
     return "ranks:" + ",".join(map(str, places))
 
@@ -105,8 +105,8 @@ def _what_each_has(device: str) -> Place:
     asked, *more = parse_device(device)
     if more or asked.kind != "here" or str(asked) != device:
         raise QuiltError(
-            f"device '{device}' says itself where it is: for several hosts or processes name what "
-            "each has there: cpu, cuda, or the GPUs of a host such as cuda:0,1"
+            f"device '{device}' cannot be used with several hosts or processes: name the device "
+            f"of each host: cpu, cuda, or the GPUs of a host such as cuda:0,1"
         )
     return asked
 
@@ -118,7 +118,7 @@ def _on_hosts(asked: Place, entries: Sequence[str]) -> list[Place]:
         assert found is not None  # as checked
         hosts += [found["host"]] * int(found["ranks"] or 1)
     if asked.device == "auto" and len(set(hosts)) < len(hosts):
-        raise QuiltError("several ranks on one host: say what they have there, cpu or cuda")
+        raise QuiltError("several ranks on one host: choose their device, cpu or cuda")
     devices = [asked.device] * len(hosts)
     if asked.ordinals():
         devices = _listed(asked, hosts)
@@ -167,8 +167,8 @@ def _gpu_of(process: Process, turn: int) -> str:
     """The GPU of a process that has so many before it on its host."""
     if not process.gpus:
         raise QuiltError(
-            f"there is no usable GPU for a process on {process.host}: 'quiltmd devices' there says "
-            "why"
+            f"there is no usable GPU for a process on {process.host}: run 'quiltmd devices' on "
+            f"that host to see why"
         )
     if len(process.gpus) == 1:  # its own, as batch systems give one to each task
         turn = 0

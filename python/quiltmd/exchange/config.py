@@ -119,15 +119,15 @@ class ExchangeConfig(Config):
             )
         if self.integrator.restraint_annealing is not None:
             raise ValueError(
-                "leave out restraint_annealing: restraints stay as they are in replica exchange"
+                "leave out restraint_annealing: replica exchange does not change restraints"
             )
         if self.run.first_step:
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
-            raise ValueError("leave out [run] start_temperature: the states have theirs")
+            raise ValueError("leave out [run] start_temperature: the states set the temperatures")
         if self.reporter:
             raise ValueError(
-                "leave out [[reporter]]: replica exchange takes reporters from Python alone"
+                "leave out [[reporter]]: replica exchange takes reporters only in Python"
             )
         if self.output.profile:
             raise ValueError("leave out [output] profile: replica exchange cannot be profiled")
@@ -135,8 +135,7 @@ class ExchangeConfig(Config):
             raise ValueError("leave out [run] hosts: [exchange] devices says where replicas run")
         if self.exchange.devices and started_together:
             raise ValueError(
-                "leave out [exchange] devices: under a launcher of MPI each of its processes has "
-                "[run] device"
+                "leave out [exchange] devices: under an MPI launcher each process uses [run] device"
             )
         return self
 

@@ -174,7 +174,9 @@ def read_generation(folder: Path) -> Generation:
             faults.append(str(error))
             continue
         if faults:
-            warn(f"{faults[0]}; going on from the generation before, iteration {found.iteration}")
+            warn(
+                f"{faults[0]}; continuing from the previous generation, iteration {found.iteration}"
+            )
             with writing(folder / MANIFEST):  # it is the last one now
                 replace_file(folder / MANIFEST, read_file(folder / PREVIOUS))
         return found

@@ -205,7 +205,7 @@ def _run(run: _Run, resumed: Generation | None) -> Outcome:
             except QuiltError as error:
                 what = str(error).removesuffix(".")
                 raise QuiltError(
-                    f"{what}; what was done up to iteration {saving.saved_at} is kept: 'quiltmd "
+                    f"{what}; the results up to iteration {saving.saved_at} are kept: 'quiltmd "
                     f"exchange --resume {run.folder.path}' goes on from there"
                 ) from error
         if saving.saved_at != exchange.iteration:

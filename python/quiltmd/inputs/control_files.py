@@ -50,7 +50,9 @@ def read_control(path: Path, index: Path | None = None) -> Control | None:
     head = read_bytes(path, limit=HEAD)
     if index is not None:
         if not is_mdp(head):
-            raise InputError("an index file goes with an mdp file, which this is not", file=path)
+            raise InputError(
+                "an index file is only used with an mdp file, and this is not one", file=path
+            )
         return read_mdp(str(path), read_index(index))
     reader = next((reader for matches, reader in _FORMATS if matches(head)), None)
     return None if reader is None else reader(str(path))

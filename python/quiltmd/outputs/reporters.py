@@ -316,9 +316,9 @@ class TrajectoryReporter:
             return None
         if goes_on and self._before is None:
             raise QuiltError(
-                f"{self.path}: without wrapping, and with a barostat, frames depend on those "
-                "before: the file goes on only with what its reporter had carried along, as "
-                "checkpoints of a run have it"
+                f"{self.path}: unwrapped frames with a barostat depend on earlier frames: to "
+                f"continue the file, give the `carried` of its reporter, which checkpoints of a "
+                f"run contain"
             )
         self._unwrapper = MoleculeUnwrapper(system.molecules, self._before if goes_on else None)
         return self._unwrapper.unwrap

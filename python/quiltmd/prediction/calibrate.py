@@ -57,7 +57,8 @@ def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
     about = document["otherData"]
     if is_gpu(about["device"]):
         raise QuiltError(
-            f"{timeline} is of a GPU, whose kernels run side by side: time each kernel alone for "
+            f"{timeline} is of a GPU, on which kernels run concurrently: time each kernel alone "
+            f"for "
             "two sizes of system, and write the times into the machine's file"
         )
     events = [event for event in document["traceEvents"] if event["ph"] == "X"]

@@ -64,14 +64,17 @@ def warn_of_no_effect(config: Config, system: System) -> None:
     every = config.barostat.every
     if config.integrator.ensemble == "npt" and every is not None and 0 < steps < every:
         warn(
-            f"the box may stay as it is: the barostat acts every {every} steps, and the run has "
+            f"the box may not change: the barostat acts every {every} steps, and the run has "
             f"{steps}"
         )
     given = config.system.model_fields_set & {"reference", "reference_scaling"}
     if config.system.reference_scaling == "none":
         given.discard("reference_scaling")
     if given and not len(system.position_restraints):
-        warn(f"there are no position restraints: {', '.join(sorted(given))} of [system] has no use")
+        warn(
+            f"there are no position restraints: {', '.join(sorted(given))} of [system] has no "
+            f"effect"
+        )
     if system.nonbonded is not None and system.nonbonded.cutoff != config.nonbonded.cutoff:
         _warn_of_meshes(system.nonbonded, config.nonbonded)
 
@@ -83,7 +86,8 @@ def _warn_of_meshes(theirs: Nonbonded, chosen: Nonbonded) -> None:
         was, now = (getattr(one, f"{settings}_grid") for one in (theirs, chosen))
         if method == "pme" and was is not None and now is None:
             warn(
-                f"the Ewald coefficient and the {name} grid of the inputs are for their cutoff of "
+                f"the Ewald coefficient and the {name} grid of the inputs were chosen for a "
+                f"cutoff of "
                 f"{theirs.cutoff:g} nm: with that of {chosen.cutoff:g} nm both follow from "
                 f"{settings}_tolerance"
             )

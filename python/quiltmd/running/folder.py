@@ -171,8 +171,8 @@ class Folder:
         settings = self.settings()
         if "exchange" in settings:
             raise QuiltError(
-                f"{self.path} holds a replica exchange: 'quiltmd exchange' has --analyse and "
-                "--resume for it"
+                f"{self.path} holds a replica exchange: use 'quiltmd exchange' with --analyse or "
+                f"--resume"
             )
         if "stage" in settings:
             begun = sorted(path.parent for path in self.path.glob("*-*/config.toml"))

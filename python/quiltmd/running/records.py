@@ -116,7 +116,7 @@ def read_sessions(path: Path) -> list[dict[str, Any]]:
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        warn(f"{path} is damaged: what it said of earlier sessions is not known")
+        warn(f"{path} is damaged: its records of earlier sessions are lost")
         return []
     return found
 

@@ -197,8 +197,8 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
     step = checkpoint.state.step
     if config.run.last_step < step:
         raise QuiltError(
-            f"the run is already at step {step}, beyond step {config.run.last_step}, at which the "
-            "steps asked for end"
+            f"the run is already at step {step}, beyond step {config.run.last_step}, the last of "
+            f"the requested steps"
         )
     return provenance
 
@@ -247,7 +247,8 @@ def find_inputs(config: Config, folder: Folder) -> None:
         flags = ["parameters" if name.startswith("parameters-") else name for name in missing]
         options = " ".join(f"--{flag} FILE" for flag in dict.fromkeys(flags))
         raise QuiltError(
-            f"the inputs of this run are missing ({paths}): if they have moved, say where with "
+            f"the inputs of this run are missing ({paths}): if they have moved, give their new "
+            f"paths with "
             f"'quiltmd run --resume {folder.path} {options}'"
         )
 

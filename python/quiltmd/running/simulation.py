@@ -591,8 +591,8 @@ class Simulation(Readout):
             )
         if self.barostat is None and not _same_box(checkpoint.state.box, self.box):
             raise QuiltError(
-                f"{path}: the checkpoint has another box than this simulation, whose PME grid was "
-                "chosen for its own; make a Simulation with the state of read_checkpoint"
+                f"{path}: the checkpoint has another box than the one for which the PME grid of "
+                f"this simulation was chosen; make a Simulation from the state of read_checkpoint"
             )
         self.set_state(checkpoint.state, checkpoint.heat)
 

@@ -252,8 +252,9 @@ def _refuse_edits(stages: list[Stage]) -> None:
             changes.append(f"run.steps (stage {following.name} began before step {last})")
         if changes:
             raise QuiltError(
-                f"stage {stage.name} has begun otherwise than config.toml of all stages now says: "
-                f"{', '.join(changes)}; put that back, or move {config.output.dir} and the folders "
+                f"stage {stage.name} began with other settings than config.toml of all stages "
+                f"now has: "
+                f"{', '.join(changes)}; restore them, or move {config.output.dir} and the folders "
                 "of later stages away to run all from there again"
             )
 

@@ -141,9 +141,9 @@ def ask_for_admission(connection: socket.socket, key: bytes) -> Admission:
     found = _receive(connection, _SIZE, until)
     connection.settimeout(None)
     if hmac.compare_digest(found, _proof(key, b"full", said)):
-        raise FullError("the server has as many sessions as it may have")
+        raise FullError("the server has reached its maximum number of sessions")
     if not hmac.compare_digest(found, _proof(key, b"welcome", said)):
-        raise AccessError("the server does not know our key")
+        raise AccessError("the server has another key")
     fingerprint = answer[_SIZE:]
     return Admission(_proof(key, b"token", said), None if fingerprint == _NONE else fingerprint)
 

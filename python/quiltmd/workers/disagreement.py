@@ -11,7 +11,7 @@ from .diagnosis import Diagnosis, diagnose
 from .pool import PoolWorker, WorkerPool
 
 _MOST_TRANSIENT_ERRORS = 3  # with so many a device is not used any more
-_WHY = {"unrepeatable": "does not repeat its own results", "outvoted": "is outvoted"}
+_WHY = {"unrepeatable": "does not reproduce its own results", "outvoted": "is outvoted"}
 
 
 def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> None:
@@ -56,9 +56,9 @@ def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> N
         return  # with another device in its place all are compared again
     if diagnosis.kind == "undecided":
         raise QuiltError(
-            f"{_named(pool.workers, ' and ')} came to different states between steps "
-            f"{pool.saved_state().step} and {target}, each of them twice the same, and "
-            "there is no third device to decide (spares in [workers]): one of them is broken"
+            f"{_named(pool.workers, ' and ')} reached different states between steps "
+            f"{pool.saved_state().step} and {target}, each of them twice the same one, and there "
+            f"is no third device to decide (spares in [workers]): one of them is broken"
         )
     _retire(pool, workers, diagnosis, begun)
 
@@ -90,7 +90,7 @@ def _check_alone(pool: WorkerPool, target: int, digests: list[str], begun: float
         return
     if not pool.spares:
         raise QuiltError(
-            f"{worker.place} does not repeat its own results (steps "
+            f"{worker.place} does not reproduce its own results (steps "
             f"{pool.saved_state().step} to {target}), and there is no other device (spares "
             "in [workers])"
         )

@@ -87,8 +87,8 @@ class SupervisedFrame:
             for other in good[1:]:
                 if not other.equals(good[0]):
                     raise QuiltError(
-                        f"step {self.step}: two devices agree on the state, and not on its "
-                        "energies or positions as they were sent: nothing of this step is written"
+                        f"step {self.step}: two devices agree on the state, but not on the "
+                        f"energies or positions that they sent: this step is not written"
                     )
             if good:
                 self._chosen, self.sources = good[0], []

@@ -146,7 +146,7 @@ def _admitted(
     try:
         admission = ask_for_admission(ours, key)
         if admission.fingerprint is None:
-            raise AccessError("it does not encrypt what it sends")
+            raise AccessError("it does not encrypt its messages")
     except AccessError as error:
         advice = (
             "wait for one to end, or start 'quiltmd serve' there with more --sessions"

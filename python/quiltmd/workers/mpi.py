@@ -139,8 +139,8 @@ def _meet(count: int) -> tuple[int, socket.socket, list[Process], bytes]:
         MPI.Finalize()
     if any(arguments != asked_for[0] for arguments in asked_for):
         raise QuiltError(
-            "processes that are started together share one run, and these were given different "
-            "arguments: start each of several runs by itself, with mpirun -n 1 or without"
+            "the processes of one launcher share one run, and these have different arguments: "
+            "start each run separately, with mpirun -n 1 or without mpirun"
         )
     return rank, listener, processes, secret
 
@@ -235,7 +235,7 @@ class Door:
             return self.admitted(seconds)
         except Empty:
             raise QuiltError(
-                f"process 0 has not come to {socket.gethostname()}:"
+                f"process 0 has not connected to {socket.gethostname()}:"
                 f"{self._listener.getsockname()[1]} within {seconds:g} s: has it ended, or can its "
                 "host not reach that port?"
             ) from None

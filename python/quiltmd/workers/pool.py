@@ -299,8 +299,8 @@ class WorkerPool:
             with self._taking_in:
                 if self._kind not in (None, engine.architecture):
                     raise QuiltError(
-                        f"it is of another architecture ({engine.architecture}) than the devices "
-                        f"before ({self._kind}), whose bits it does not have"
+                        f"it is of another architecture ({engine.architecture}) than the earlier "
+                        f"devices ({self._kind}), so results would not be bitwise the same"
                     )
                 self._kind = engine.architecture
                 self._inject_faults(engine, number)

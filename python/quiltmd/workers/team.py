@@ -52,8 +52,8 @@ def _warn_of_listeners(hosts: list[str]) -> None:
     if len(names) > 1:
         text = (
             f"ranks on {' and '.join(names)} send each other positions and forces unencrypted, as "
-            "MPI does: where others may read the network between them, use one host, or a tunnel; "
-            "where not, set trust_network = true in [workers]"
+            "MPI does: if others may read the network between them, use one host, or a VPN; if "
+            "not, set trust_network = true in [workers]"
         )
         warnings.warn(QuiltWarning(text), stacklevel=2)
 

@@ -135,8 +135,8 @@ class Encryption:
             certificate = self._tls.getpeercert(binary_form=True) or b""
             if not hmac.compare_digest(hashlib.sha256(certificate).digest(), self._fingerprint):
                 raise LostError(
-                    "the certificate of the server is not that of the one that has the key: "
-                    "somebody between here and there reads what is sent, or tries to"
+                    "the certificate of the server is not the one that was proved with the key: "
+                    "somebody may be intercepting the connection"
                 )
         self.is_open = True
         early, self._early = self._early, []

@@ -62,7 +62,7 @@ class Barostat:
                 f"'{self.coupling}' coupling scales together"
             )
         if self.surface_tension and self.coupling == "isotropic":
-            raise QuiltError("surface_tension: a surface needs semi-isotropic coupling, at least")
+            raise QuiltError("surface_tension needs semi-isotropic or anisotropic coupling")
 
     def resolve(self) -> dict[str, Any]:
         """Settings for the core."""
