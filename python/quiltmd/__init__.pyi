@@ -7,6 +7,7 @@ from .description.barostats.berendsen import BerendsenBarostat
 from .description.barostats.cell_rescaling import CellRescaling
 from .description.barostats.monte_carlo import MonteCarloBarostat
 from .description.electric_field import apply_electric_field
+from .description.external_force import ExternalForce
 from .description.heat_baths import BathGroup
 from .description.implicit_solvent import ImplicitSolvent
 from .description.integrators import (
@@ -28,7 +29,15 @@ from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.reference import reference, reference_virial
 from .engine.worker_settings import Workers
-from .errors import BoxError, InputError, LostError, QuiltError, QuiltWarning, SimulationError
+from .errors import (
+    BoxError,
+    ExternalForceError,
+    InputError,
+    LostError,
+    QuiltError,
+    QuiltWarning,
+    SimulationError,
+)
 from .exchange.replicas import Iteration, ReplicaExchange
 from .exchange.states import ReplicaState, rest2_states, temperature_states
 from .gromacs.write import write_gro
@@ -66,6 +75,8 @@ __all__ = [
     "CheckpointReporter",
     "DcdWriter",
     "Execution",
+    "ExternalForce",
+    "ExternalForceError",
     "Frame",
     "FunctionReporter",
     "ImplicitSolvent",

@@ -61,6 +61,27 @@ class LostError(QuiltError):
     """A worker is gone or does not answer any more, or a GPU has failed for all of a process."""
 
 
+class ExternalForceError(QuiltError):
+    """A force from outside failed, or returned what is no force.
+
+    Parameters
+    ----------
+    name:
+        Of the force.
+    step:
+        The step that it was asked for.
+    what:
+        What was wrong.
+    """
+
+    def __init__(self, name: str, step: int, what: str) -> None:
+        self.name, self.step, self.what = name, step, what
+        super().__init__(f"step {step}: external force '{name}': {what}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.name, self.step, self.what)
+
+
 class SimulationError(QuiltError):
     """A simulation blew up.
 

@@ -272,6 +272,7 @@ RunSettings run_from(const nb::dict& d) {
   run.balance = value<bool>(d, "balance");
   run.mesh = mesh_sharing_named(value<std::string>(d, "mesh"));
   run.route = message_route_named(value<std::string>(d, "transport"));
+  if (d.contains("external")) run.external = external_from(nb::cast<nb::list>(d["external"]));
   if (d.contains("rank")) {
     run.own = OwnRank{value<int>(d, "rank"), value<std::vector<int>>(d, "sockets"),
                       value<double>(d, "patience"),

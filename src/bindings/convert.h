@@ -19,6 +19,8 @@ System system_from(const nanobind::dict& arrays);
 NonbondedSettings nonbonded_from(const nanobind::dict& values);
 IntegratorSettings integrator_from(const nanobind::dict& values);
 ListSettings lists_from(const nanobind::dict& values);
+// Forces from outside, which call Python.
+std::vector<ExternalForce> external_from(const nanobind::list& forces);
 RunSettings run_from(const nanobind::dict& values);
 Box box_from(const Matrix& rows);
 std::vector<Vec3d> points_from(const Points& points);

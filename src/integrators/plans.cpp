@@ -92,19 +92,22 @@ void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& p
 
 int64_t EpochEnds::first_after(int64_t step) const {
   int64_t first = std::numeric_limits<int64_t>::max();
-  for (const int every : {stage, momentum})
+  for (const int every : {stage, momentum, updates})
     if (every > 0) first = std::min(first, (step / every + 1) * every);
   return first;
 }
 
 int EpochEnds::shortest() const {
-  if (stage == 0 || momentum == 0) return std::max(stage, momentum);
-  return std::min(stage, momentum);
+  int least = 0;
+  for (const int every : {stage, momentum, updates})
+    if (every > 0) least = least > 0 ? std::min(least, every) : every;
+  return least;
 }
 
 void StepPlan::follow_lists(int life) {
   if (!centre_of_mass.follows_lists) return;
-  const int apart = rebuild_stage.every > 0 ? rebuild_stage.every : life;
+  const int asked = asked_ends().shortest();
+  const int apart = asked > 0 ? asked : life;
   const int whole = (centre_of_mass.remove_every + apart / 2) / apart;
   centre_of_mass.remove_every = std::max(whole, 1) * apart;
 }

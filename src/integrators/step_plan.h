@@ -114,6 +114,7 @@ struct RebuildStage {
 struct EpochEnds {
   int stage = 0;     // the rebuild stage
   int momentum = 0;  // the removal of momentum
+  int updates = 0;   // of what forces from outside remember
 
   bool fall_on(int64_t step) const { return step > 0 && step == first_after(step - 1); }
   int64_t first_after(int64_t step) const;
@@ -140,12 +141,16 @@ struct StepPlan {
   int couple_every = 0;  // the thermostat acts at steps that are multiples of this; 0: at none
 
   RebuildStage rebuild_stage;  // of the barostat
+  int update_every = 0;        // steps; at multiples forces from outside may remember; 0: at none
   std::vector<Variable> variables;
 
-  EpochEnds epoch_ends() const { return {rebuild_stage.every, centre_of_mass.remove_every}; }
+  EpochEnds epoch_ends() const {
+    return {rebuild_stage.every, centre_of_mass.remove_every, update_every};
+  }
   // Those that lists of any life have.
   EpochEnds asked_ends() const {
-    return {rebuild_stage.every, centre_of_mass.follows_lists ? 0 : centre_of_mass.remove_every};
+    return {rebuild_stage.every, centre_of_mass.follows_lists ? 0 : centre_of_mass.remove_every,
+            update_every};
   }
   // Where the removal of momentum follows the lists: let it fall on ends of epochs that there are anyway.
   void follow_lists(int life);

@@ -12,7 +12,7 @@ namespace quiltmd {
 std::unique_ptr<Download> capture(const RankMemory& memory, Contents contents) {
   const SlotMemory& slots = memory.slots;
   const bool owns_all = memory.plan().owned.size() == static_cast<size_t>(slots.patch_grid.size());
-  std::vector<MemoryPiece> pieces{{slots.energy.data(), kEnergyKinds * sizeof(int64_t)}};
+  std::vector<MemoryPiece> pieces{{slots.energy.data(), slots.energy.bytes()}};
   if (contents.positions || contents.state) {
     const size_t count =
         owns_all ? slots.room.state_slots : static_cast<size_t>(slots.owned_slots.download()[0]);

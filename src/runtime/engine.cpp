@@ -74,11 +74,29 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
   check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
+  take_external();
   if (run.own)
     transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));
 }
 
 Engine::~Engine() = default;
+
+// Puts their atoms into internal order.
+void Engine::take_external() {
+  if (run_.external.empty()) return;
+  if (!devices_.front()->capabilities().runs_at_once)
+    throw Error("the external force '" + run_.external.front().name +
+                "' runs on the CPU alone: choose device cpu");
+  std::vector<int32_t> internal(system_.input_index.size());
+  for (size_t i = 0; i < internal.size(); ++i)
+    internal[static_cast<size_t>(system_.input_index[i])] = static_cast<int32_t>(i);
+  for (ExternalForce& force : run_.external)
+    for (int32_t& atom : force.atoms) {
+      if (atom < 0 || atom >= system_.atom_count())
+        throw Error("the external force '" + force.name + "' has an atom that the system lacks");
+      atom = internal[static_cast<size_t>(atom)];
+    }
+}
 
 void Engine::assign(const std::vector<Vec3d>& positions) {
   const PatchGrid& grid = setup_->grid;
@@ -195,8 +213,11 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
 }
 
 void Engine::require_state() const {
-  if (ranks_.empty())
-    throw Error("the engine has no state, or lost it when the simulation blew up: set one first");
+  if (ranks_.empty() || failed_)
+    throw Error(
+        "the engine has no state, or lost it when the simulation blew up or another error ended a "
+        "call: "
+        "set one first");
 }
 
 void Engine::run(int64_t steps) {

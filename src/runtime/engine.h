@@ -38,7 +38,8 @@ struct RunSettings {
   std::optional<MeshSharing> mesh;  // transforms of PME; where none is given the engine chooses
   MessageRoute route = MessageRoute::kAuto;  // between ranks of this process
   int of_node = 1;  // how many ranks each host has, in their order; 1 where they differ in that
-  std::optional<OwnRank> own;  // none: all ranks are in this process
+  std::optional<OwnRank> own;                // none: all ranks are in this process
+  std::vector<ExternalForce> external = {};  // atoms in input order
 
   int ranks_here() const { return own ? 1 : ranks; }
 };
@@ -123,6 +124,7 @@ class Engine {
   void run_to(int64_t target);
   // Whether the ranks have the lists of this state (internal order).
   bool has_lists_of(const std::optional<Box>& box, const HostState& state) const;
+  void take_external();
   void load_state(const Cell& cell, HostState& state);
   void create_ranks();
   // Assigns patches to ranks by the atoms in them; with a replan() if the assignment changed.

@@ -58,7 +58,7 @@ void Engine::load_state(const Cell& cell, HostState& state) {
   grid_changes_ = grid_changed_at_ = 0;
   if (ranks_.empty()) {
     setup_ = std::make_unique<Setup>(
-        make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches));
+        make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches, run_.external));
     setup_->strengths = strengths_;
   } else {
     set_box(*setup_, cell, state.patches);

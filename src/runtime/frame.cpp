@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/frame.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "computes/places.h"
@@ -24,7 +25,9 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       constants_(setup.constants),
       constant_virial_(setup.constant_virial),
       solvent_(setup.system.solvent ? Solvent::kImplicit : Solvent::kNone),
-      shares_(std::move(shares)) {}
+      shares_(std::move(shares)) {
+  for (const ExternalForce& force : setup.external) external_.push_back(force.name);
+}
 
 void Frame::require(bool has, const char* what) const {
   if (!has)
@@ -32,14 +35,14 @@ void Frame::require(bool has, const char* what) const {
                 what);
 }
 
-EnergyValues Frame::sum_energies() const {
-  std::array<int64_t, kEnergyKinds> total{};
+std::vector<double> Frame::sum_energies() const {
+  std::vector<int64_t> total(static_cast<size_t>(kEnergyKinds) + external_.size(), 0);
   for (const auto& share : shares_) {
     const auto own = share->values<int64_t>(kFrameEnergies);
-    for (size_t k = 0; k < kEnergyKinds; ++k) total[k] += own[k];
+    for (size_t k = 0; k < total.size(); ++k) total[k] += own[k];
   }
-  EnergyValues values;
-  for (size_t k = 0; k < kEnergyKinds; ++k) values[k] = from_fixed(total[k], kEnergyScale);
+  std::vector<double> values(total.size());
+  for (size_t k = 0; k < values.size(); ++k) values[k] = from_fixed(total[k], kEnergyScale);
   values[kHeat] -= constraint_loss_;
   return values;
 }
@@ -48,10 +51,16 @@ double Frame::heat() const { return sum_energies()[kHeat]; }
 
 std::map<std::string, double> Frame::energies() const {
   require(contents_.energies, "energies");
-  auto e = sum_energies();
+  const std::vector<double> all = sum_energies();
+  EnergyValues e;
+  std::copy_n(all.begin(), e.size(), e.begin());
   if (!box_ && has_constant_forces(system_))
     e[kEnergyOf<ConstantForceForm>] += constant_force_energy(system_, by_atom(kFramePositions));
   auto named = potential_energies(e, constants_, solvent_);
+  for (size_t p = 0; p < external_.size(); ++p) {
+    named[external_[p]] = all[e.size() + p];
+    named["potential"] += all[e.size() + p];
+  }
   named["kinetic"] = e[kKinetic];
   named["heat"] = e[kHeat];
   return named;

@@ -75,7 +75,7 @@ class Frame {
 
  private:
   void require(bool has, const char* what) const;
-  EnergyValues sum_energies() const;
+  std::vector<double> sum_energies() const;            // by kind, those of forces from outside last
   std::vector<Vec3d> by_atom(FramePiece piece) const;  // internal order
   std::vector<Vec3d> by_input(FramePiece piece) const;
 
@@ -85,6 +85,7 @@ class Frame {
   std::optional<Box> box_;
   Int3 patches_;
   std::vector<Variable> variables_;
+  std::vector<std::string> external_;  // names
   double constraint_loss_;
   ConstantEnergies constants_;
   double constant_virial_;

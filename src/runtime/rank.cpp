@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "schedule/external.h"
 #include "schedule/long_range.h"
 
 namespace quiltmd {
@@ -41,6 +42,7 @@ void Rank::build_schedules() {
     first_forces_[kind] = schedule(Accumulators::kClear, reach, energies, Follows::kRebuild);
   }
   energies_schedule_ = schedule(Accumulators::kStale, Reach::kAll, Energies::kAdd);
+  external_update_ = carried(external_update_schedule(memory_, view_));
   migrate_ = carried(migrate_schedule(memory_, view_));
   proxies_and_lists_ = carried(proxies_and_lists_schedule(memory_, view_));
   agree_ = carried(agree_schedule(memory_, view_, executor_.mailboxes().waiting()));
@@ -66,9 +68,9 @@ Schedule Rank::carried(Schedule schedule) const {
 }
 
 void Rank::connect() {
-  std::vector<const Schedule*> all{
-      &energies_schedule_, &migrate_,     &proxies_and_lists_, &agree_,
-      &momentum_,          &start_stage_, &rescale_,           &decide_};
+  std::vector<const Schedule*> all{&energies_schedule_, &external_update_, &migrate_,
+                                   &proxies_and_lists_, &agree_,           &momentum_,
+                                   &start_stage_,       &rescale_,         &decide_};
   for (const Stages<Schedule>* stages : {&plain_, &coupled_})
     all.insert(all.end(), {&stages->middle, &stages->finish});
   if (memory_.long_range) memory_.long_range->offer(view_, executor_.mailboxes());
@@ -159,7 +161,7 @@ void Rank::run_stage(const Schedule& stage, int64_t step, int list_age, ForcesAf
               after,
               slots_.step.data(),
               slots_.energy.data(),
-              kEnergyKinds,
+              setup_.energy_kinds(),
               step_memory_.sums.data(),
               step_memory_.numbers.data(),
               cell_work(),
@@ -191,7 +193,7 @@ void Rank::forces() {
 
 void Rank::run_forces(const StepForces& forces, int64_t step, int list_age) {
   const StepKind kind = step_kind(step);
-  executor_.run(forces[kind], {list_age});
+  executor_.run(forces[kind], {list_age, step});
   if (kind == kWithEnergies) count_potential(+1);
 }
 
@@ -277,13 +279,14 @@ void Rank::clear_energies() {
 
 void Rank::evaluate_at(int list_age) {
   clear_energies();
-  executor_.run(energies_schedule_, {list_age});
+  executor_.run(energies_schedule_, {list_age, state_.step()});
   stage("energies", [&] { device_.launch(KineticEnergy{groups_at_end(), slots_.energy.data()}); });
 }
 
 void Rank::evaluate() {
   if (state_.forces() == RunState::Forces::kWithEnergies) return;
   evaluate_at(list_age());
+  if (memory_.external) memory_.external->throw_failure();
   state_.set_forces(RunState::Forces::kWithEnergies);
 }
 

@@ -139,6 +139,7 @@ class Rank {
   void build_lists(Epoch::Opening opening);  // of the epoch that begins
   void lay_out(Epoch::Opening opening);
   void end_epoch();
+  void update_external();  // what forces from outside remember of a step that holds
   // Whether an epoch's steps hold, as far as ranks agree; if not, its start is restored, or the
   // simulation has failed. The present epoch, and the one before it on a device that records.
   bool validate_epoch();
@@ -170,8 +171,8 @@ class Rank {
   Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
-  Schedule energies_schedule_, migrate_, proxies_and_lists_, agree_, momentum_, start_stage_,
-      rescale_, decide_;
+  Schedule energies_schedule_, external_update_, migrate_, proxies_and_lists_, agree_, momentum_,
+      start_stage_, rescale_, decide_;
   Stages<Schedule> plain_, coupled_;
 
   bool records_ = false;

@@ -97,6 +97,7 @@ void Rank::make_room_for_messages() {
 // never waits for the host to look. If it does not hold, the device has refused the next one's layout.
 void Rank::end_epoch() {
   if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
+  update_external();
   if (records_) last_ = {findings(), state_.epoch(), slots_.current};
   state_.end_epoch();
   const auto opening =
@@ -104,6 +105,11 @@ void Rank::end_epoch() {
   if (!records_) return lay_out(opening);
   begin_epoch(opening);
   state_.rebuild_later();
+}
+
+void Rank::update_external() {
+  const int every = plan_.update_every;
+  if (every > 0 && state_.step() % every == 0) executor_.run(external_update_, {-1, state_.step()});
 }
 
 // At the end of an epoch the lists are as old as they may be.
@@ -125,8 +131,9 @@ void Rank::run_rebuild_stage() {
 
 void Rank::count_potential(int sign) {
   int64_t* const energy = slots_.energy.data();
-  stage("barostat",
-        [&] { device_.launch(CountPotential{energy, kEnergyKinds, sign, energy + kHeat}); });
+  stage("barostat", [&] {
+    device_.launch(CountPotential{energy, setup_.energy_kinds(), sign, energy + kHeat});
+  });
 }
 
 void Rank::remove_momentum() {
@@ -191,6 +198,7 @@ void Rank::check_messages() const {
 bool Rank::holds(int64_t end) const {
   check_messages();
   if (must_be_redone(agreed_.faults, end)) return false;
+  if (memory_.external) memory_.external->throw_failure();
   check_terms();
   return true;
 }
@@ -234,6 +242,7 @@ void Rank::undo_epoch() {
 
 void Rank::redo_epoch(int64_t end) {
   device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  if (memory_.external) memory_.external->forget_failure();
   const int64_t start = state_.epoch().start;
   stage("redo", [&] {
     device_.launch(

@@ -20,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#include "schedule/external.h"
 #include "schedule/grid_shares.h"
 #include "schedule/long_range.h"
 
@@ -96,6 +97,7 @@ std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
     const std::vector<Edge> of_sum = memory.long_range->edges();
     edges.insert(edges.end(), of_sum.begin(), of_sum.end());
   }
+  if (memory.external) edges.insert(edges.end(), {Edge::kExternalPositions, Edge::kExternalForces});
   return edges;
 }
 
@@ -152,6 +154,8 @@ class ForceTasks {
             m.device.launch(m.exchange.receive_positions(e, in), Stream::kHalo);
           }));
   }
+
+  void call_outside() { added_.push_back(add_external_forces(s_, m_, view_, energies_, cleared_)); }
 
   // The chain of the long-range sum leads on the main stream, all else goes beside it; work that no
   // other rank awaits starts when charges are on the grid and the next kernels of the chain have been
@@ -356,6 +360,7 @@ Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators b
   tasks.send_positions();
   if (before == Accumulators::kStale) tasks.clear_forces();
   tasks.receive_positions();
+  if (memory.external) tasks.call_outside();
   if (memory.long_range && reach == Reach::kAll) tasks.sum_long_range();
   tasks.work_for_others();
   tasks.work_for_this_rank();

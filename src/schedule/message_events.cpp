@@ -79,6 +79,10 @@ std::string edge_name(int edge) {
       return "dispersion spectrum back";
     case Edge::kDispersionPotential:
       return "dispersion potential";
+    case Edge::kExternalPositions:
+      return "positions for forces from outside";
+    case Edge::kExternalForces:
+      return "forces from outside";
     case Edge::kForces:
       return "forces";
     default:

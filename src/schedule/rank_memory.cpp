@@ -33,7 +33,7 @@ std::unique_ptr<ListMemory> make_lists(const Setup& setup, const SlotMemory& slo
 RankMemory::RankMemory(const Setup& shared, Device& on)
     : setup(shared),
       device(on),
-      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, kEnergyKinds,
+      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, shared.energy_kinds(),
             shared.plan.variables.size()),
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance,
@@ -42,6 +42,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       families(make_families()),
       rebuilt(all_rebuilt()),
       long_range(make_long_range(shared, slots)),
+      external(shared.external.empty() ? nullptr
+                                       : std::make_unique<ExternalMemory>(slots, shared.external)),
       agreement(on, 1) {
   update_conditions();
 }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "computes/external/external_memory.h"
+
 #include "computes/force_family.h"
 #include "computes/lists/list_memory.h"
 #include "decomposition/exchange_memory.h"
@@ -68,7 +70,9 @@ struct RankMemory {
   const std::vector<std::unique_ptr<ForceFamily>> families;
   const std::vector<Rebuilt*> rebuilt;             // the lists, and the families
   const std::unique_ptr<LongRangeSum> long_range;  // null where there is none
-  Buffer<Agreement> agreement;                     // of all ranks
+  const std::unique_ptr<ExternalMemory>
+      external;                 // of forces from outside; null where there are none
+  Buffer<Agreement> agreement;  // of all ranks
 
  private:
   std::vector<std::unique_ptr<ForceFamily>> make_families() const;

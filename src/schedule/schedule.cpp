@@ -10,6 +10,11 @@
 
 namespace quiltmd {
 
+int64_t Post::step() const {
+  if (context_.step < 0) throw std::logic_error("this schedule was run without a step");
+  return context_.step;
+}
+
 int Post::list_age() const {
   if (context_.list_age < 0)
     throw std::logic_error("a task asks for the age of pair lists, which this run was not given");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -35,6 +36,8 @@ enum class Edge {
   kDispersionSpectrum,
   kDispersionSpectrumBack,
   kDispersionPotential,
+  kExternalPositions,  // to the rank that calls providers of forces from outside
+  kExternalForces,
   kHandover,  // and those after it: what families of forces hand over after their phases, in order
   kForces = kHandover + 8,
   kSums,  // and those after it: the reductions of a schedule, in order
@@ -58,6 +61,7 @@ struct MessageEnd {
 // What differs from one run of a schedule to the next.
 struct RunContext {
   int list_age = -1;  // steps since the pair lists were built; negative: none of its tasks may ask
+  int64_t step = -1;  // of positions; likewise
 };
 
 // What a running task may do with its messages: have kernels write those that it sends, and read those
@@ -68,6 +72,7 @@ class Post {
   virtual ~Post() = default;
   // Throws std::logic_error where the run was not given it.
   int list_age() const;
+  int64_t step() const;
   virtual Outlet outlet(Edge edge, int to) const = 0;
   virtual Inlet inlet(Edge edge, int from) const = 0;
   // Has the communicator exchange messages on a stream.

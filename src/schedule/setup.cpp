@@ -107,8 +107,9 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
 
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
                  const IntegratorSettings& integrator, const ListSettings& lists, const Cell& cell,
-                 std::optional<Int3> cells) {
+                 std::optional<Int3> cells, std::vector<ExternalForce> external) {
   Setup setup;
+  setup.external = std::move(external);
   setup.system = std::move(system);
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
@@ -119,6 +120,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   find_baths(setup, integrator);
   setup.molecules = molecules_of(setup.system);
   setup.plan = make_step_plan(integrator, setup.degrees_of_freedom, setup.molecules.large());
+  for (const ExternalForce& force : setup.external)
+    setup.plan.update_every = std::gcd(setup.plan.update_every, force.update_every);
   if (!all.sites.empty()) place_sites_after_moves(setup.plan);
   const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
                           setup.plan.buffer_fraction};

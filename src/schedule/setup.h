@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "computes/energies.h"
+#include "computes/external/provider.h"
 #include "computes/force_family.h"
 #include "computes/lists/list_ages.h"
 #include "computes/nonbonded/pair_parameters.h"
@@ -51,6 +52,10 @@ struct Setup {
 
   double constraint_loss() const;  // kJ/mol, in a step
 
+  std::vector<ExternalForce> external;  // atoms by internal index
+  // Those of the core, and after them one for each force from outside.
+  int energy_kinds() const { return kEnergyKinds + static_cast<int>(external.size()); }
+
   std::vector<FamilyMaker> family_makers = quiltmd::family_makers();
 };
 
@@ -64,6 +69,6 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells);
 // Derive a setup. Throws Error when the box does not suit the cutoff or the lists.
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
                  const IntegratorSettings& integrator, const ListSettings& lists, const Cell& cell,
-                 std::optional<Int3> cells = {});
+                 std::optional<Int3> cells = {}, std::vector<ExternalForce> external = {});
 
 }  // namespace quiltmd

@@ -67,9 +67,17 @@ class CentreOfMass:
 
 
 def centre_of_mass(
-    integrator: Integrator, thermostat: Thermostat | None, system: System | None
+    integrator: Integrator,
+    thermostat: Thermostat | None,
+    system: System | None,
+    held_from_outside: bool = False,
 ) -> CentreOfMass:
-    """The motion of the centre of mass of a system; None: of one that nothing holds."""
+    """The motion of the centre of mass of a system; None: of one that nothing holds.
+
+    `held_from_outside`: whether forces from outside hold atoms.
+    """
+    if held_from_outside:
+        return CentreOfMass(0, (False, False, False))
     free = np.ones(3, dtype=bool) if system is None else ~(_held(system) | _driven(system))
     asked = integrator.remove_com_every
     every = (DEFAULT_EVERY if asked is None else asked) if free.any() else 0

@@ -24,6 +24,7 @@ def resolve_dynamics(
     thermostat: Thermostat | None,
     barostat: Barostat | None = None,
     system: System | None = None,
+    held_from_outside: bool = False,
 ) -> dict[str, Any]:
     """Settings for the core of an integrator and what goes with it.
 
@@ -44,7 +45,7 @@ def resolve_dynamics(
     groups = groups_with_baths(integrator, thermostat)
     if system is not None and groups:
         resolved["bath_of_atom"] = baths_of_atoms(system, groups)
-    resolved |= centre_of_mass(integrator, thermostat, system).resolve()
+    resolved |= centre_of_mass(integrator, thermostat, system, held_from_outside).resolve()
     return integrator.resolve() | resolved
 
 

@@ -79,6 +79,8 @@ class Checkpoint:
         What comes next: "minimize", from this state on, or "dynamics".
     carried:
         By name of a file what its next frame depends on besides the state (`TrajectoryReporter`).
+    external:
+        By name what forces from outside remember (`ExternalForce.state`).
     """
 
     state: State
@@ -87,6 +89,7 @@ class Checkpoint:
     outputs: dict[str, Mark] = field(default_factory=dict)
     stage: Literal["minimize", "dynamics"] = "dynamics"
     carried: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    external: dict[str, bytes] = field(default_factory=dict)
 
 
 def previous_path(path: Path) -> Path:
@@ -188,6 +191,7 @@ def _encode(checkpoint: Checkpoint) -> bytes:
         "stage": checkpoint.stage,
         "outputs": {name: asdict(mark) for name, mark in checkpoint.outputs.items()},
         "provenance": checkpoint.provenance,
+        "external": {name: state.hex() for name, state in checkpoint.external.items()},
         "arrays": [[name, array.dtype.str, array.shape] for name, array in arrays.items()],
     }
     text = json.dumps(header).encode()
@@ -228,4 +232,7 @@ def _decode(data: bytes) -> Checkpoint:
     )
     outputs = {name: Mark(**mark) for name, mark in header.get("outputs", {}).items()}
     stage = header.get("stage", "dynamics")
-    return Checkpoint(state, header["heat"], header["provenance"], outputs, stage, carried)
+    external = {name: bytes.fromhex(text) for name, text in header.get("external", {}).items()}
+    return Checkpoint(
+        state, header["heat"], header["provenance"], outputs, stage, carried, external
+    )

@@ -197,7 +197,13 @@ class Readout(ABC):
 
     def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
         """All that is needed to continue from here."""
-        return Checkpoint(self.state(), self.heat(), provenance or {})
+        return Checkpoint(
+            self.state(), self.heat(), provenance or {}, external=self._external_states()
+        )
+
+    def _external_states(self) -> dict[str, bytes]:
+        """What forces from outside remember, by name."""
+        return {}
 
     @property
     def _volume(self) -> float:
@@ -228,7 +234,9 @@ class Frame(Readout):
         captured: Captured,
         heat_before: float,
         forces: NDArray[np.float64] | None = None,
+        external: dict[str, bytes] | None = None,
     ) -> None:
+        self._external = external or {}
         self.system, self.nonbonded = of.system, of.nonbonded
         self.integrator, self.thermostat = of.integrator, of.thermostat
         self.barostat, self.centre_of_mass = of.barostat, of.centre_of_mass
@@ -240,6 +248,9 @@ class Frame(Readout):
         self._captured = captured
         self._heat_before = heat_before
         self._bath_of_atom = of._bath_of_atom
+
+    def _external_states(self) -> dict[str, bytes]:
+        return self._external
 
     def _fetch(self, what: str) -> Any:
         if what == "forces":

@@ -50,6 +50,7 @@ from .dynamics_sections import (
     ThermostatSection,
     check_baths,
 )
+from .external_section import ExternalSection
 from .faults import describe
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection, tables_of
 from .reporter_section import ReporterSection
@@ -101,6 +102,7 @@ class Config(Section):
     restraint: tuple[Restraint, ...] = ()
     bath: tuple[BathSection, ...] = ()
     reporter: tuple[ReporterSection, ...] = ()
+    external: tuple[ExternalSection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 
     def model_post_init(self, context: Any) -> None:
@@ -409,7 +411,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
                 os.path.normpath(folder / item) if isinstance(item, str) else item
                 for item in value[key]
             ]
-    for table in tables_of(settings, "reporter"):
+    for table in (*tables_of(settings, "reporter"), *tables_of(settings, "external")):
         table["path"] = os.path.normpath(folder / str(table.get("path", "")))
     return settings
 

@@ -177,6 +177,8 @@ def resume(
         simulation = make_simulation(config, system, checkpoint.state, engine)
         config.annealing().set_before(simulation, checkpoint.state.step)
         simulation.set_state(checkpoint.state, checkpoint.heat)
+        if checkpoint.stage == "dynamics":
+            simulation.set_external_states(checkpoint.external)
         stopping.take_interrupts()
         run = _Run(config, folder, simulation, provenance, stopping, root or folder.path)
         if checkpoint.stage == "dynamics":
@@ -264,6 +266,7 @@ def make_simulation(
         config.make_integrator(),
         thermostat=config.make_thermostat(),
         barostat=config.barostat.build(config.integrator),
+        external=[section.make() for section in config.external],
         engine=engine,
         **config.execution().settings(),
     )

@@ -17,7 +17,7 @@ import re
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from ..description.checks import LAST_STEP, frozen, real_number, whole_number
 from ..description.choices import choices_of
 from ..description.constant_pressure import check_cell, with_interval
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
+from ..description.external_force import ExternalForce
 from ..description.integrators import (
     Integrator,
     LangevinMiddle,
@@ -53,6 +54,14 @@ from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory, counted_heat
 from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport
+from ..engine.external_calls import (
+    external_calls,
+    refuse_workers,
+    set_states,
+    settings_of,
+    states_of,
+    tried,
+)
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
@@ -104,6 +113,8 @@ class Simulation(Readout):
     device, ranks, threads, balance, transport, mesh, away, workers, hosts:
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
+    external:
+        Forces from outside: functions of yours (`ExternalForce`); on the CPU, in this process.
     engine:
         Makes the engine; tests pass a stand-in.
 
@@ -131,6 +142,7 @@ class Simulation(Readout):
         away: Away = 1,
         workers: Workers | None = None,
         hosts: tuple[str, ...] = (),
+        external: Sequence[ExternalForce] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
         _refuse_mismatch(system, state)
@@ -147,11 +159,14 @@ class Simulation(Readout):
         self.barostat = with_interval(with_seed(barostat), self.integrator)
         if self.nonbonded.method == "pme":
             check_impulses(self.integrator, system)
-        self.centre_of_mass = centre_of_mass(self.integrator, self.thermostat, system)
+        self._external = external_calls(external, system)
+        held = any(calls.force.outside for calls in self._external)
+        self.centre_of_mass = centre_of_mass(self.integrator, self.thermostat, system, held)
         self._execution = Execution(
             device, ranks, threads, balance, transport, mesh, away, workers or Workers(), hosts
         )
-        where = self._execution.resolve()
+        where = self._execution.resolve() | settings_of(self._external)
+        refuse_workers(self._external, where)
         self.device: str = where["device"]
         self.ranks: int = where["ranks"]
         self._make = self._maker(engine, state.box)
@@ -167,6 +182,7 @@ class Simulation(Readout):
         self.box = state.box
         self._described = True
         self.set_state(state)
+        self._warn(tried(self._external, state, self.barostat is not None))
         if self.centre_of_mass.follows_lists:
             every = int(self.describe()["remove_com_every"])
             super().__setattr__("centre_of_mass", self.centre_of_mass.chosen(every))
@@ -198,7 +214,13 @@ class Simulation(Readout):
         """Makes engines of this system and these settings, on any device."""
         system = self.system  # with self in the lambda, a simulation that is dropped would stay
         nonbonded = self.nonbonded.resolve(box)
-        dynamics = resolve_dynamics(self.integrator, self.thermostat, self.barostat, system)
+        dynamics = resolve_dynamics(
+            self.integrator,
+            self.thermostat,
+            self.barostat,
+            system,
+            any(calls.force.outside for calls in self._external),
+        )
         return lambda where: engine(system.arrays(), nonbonded, dynamics, where)
 
     def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
@@ -445,7 +467,8 @@ class Simulation(Readout):
             Where the device cannot be used.
         """
         execution = replace(self._execution, device=device, hosts=())
-        where = execution.resolve()
+        where = execution.resolve() | settings_of(self._external)
+        refuse_workers(self._external, where)
         now = self.checkpoint()
         with self._changing():
             engine = self._make(where)
@@ -530,7 +553,8 @@ class Simulation(Readout):
     def describe(self) -> dict[str, Any]:
         """How the engine runs it: patches, pair lists, ranks, devices, PME parameters."""
         with self._owned() as engine:
-            return engine.describe()
+            found = engine.describe()
+        return found | {"external": [calls.describe() for calls in self._external]}
 
     def profile(self) -> list[dict[str, Any]]:
         """Time spent so far: rank, name, calls and seconds of each task."""
@@ -595,6 +619,18 @@ class Simulation(Readout):
                 f"this simulation was chosen; make a Simulation from the state of read_checkpoint"
             )
         self.set_state(checkpoint.state, checkpoint.heat)
+        self.set_external_states(checkpoint.external)
+
+    def set_external_states(self, states: Mapping[str, bytes]) -> None:
+        """Has forces from outside remember what a checkpoint has of them (`ExternalForce.state`).
+
+        QuiltError where one that remembers something is not in the checkpoint, or cannot be set.
+        """
+        with self._changing():
+            set_states(self._external, states)
+
+    def _external_states(self) -> dict[str, bytes]:
+        return states_of(self._external)
 
     def _advance(
         self, target: int, watch: Callable[[int], bool], check: Callable[[], None]
@@ -658,7 +694,8 @@ class Simulation(Readout):
         with self._owned() as engine:
             captured = engine.capture(**{need: True for need in needs if need != "forces"})
             forces = self.forces() if "forces" in needs else None
-        return Frame(self, captured, self._heat_before, forces)
+        external = self._external_states() if "state" in needs else None
+        return Frame(self, captured, self._heat_before, forces, external)
 
     def _fetch(self, what: str) -> Any:
         with self._owned() as engine:

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forces from outside: functions of the positions of some atoms, written by the user."""
+
+from __future__ import annotations
+
+import math
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import QuiltError
+from .checks import real_number, whole_number
+from .selection import select
+from .system import System
+
+_NAME = re.compile(r"[A-Za-z]\w*")
+_SUMS = ("potential", "kinetic", "nonbonded", "total", "heat", "conserved")
+LEAST_UPDATE = 4  # steps: pair lists are built anew at each
+
+
+class ExternalForce(ABC):
+    """A force on some atoms, computed by a Python function.
+
+    A subclass has a method `compute`, and sets as attributes what differs from this:
+
+    Attributes
+    ----------
+    name:
+        Name of its energy in `energies()` and logs; by default that of the class in lower case.
+    atoms:
+        A selection ("protein and name CA"), or indices from 0 in the order wanted; None: all atoms.
+    update_every:
+        Steps between calls of `update`, at least 4; 0: it remembers nothing.
+    uses_box:
+        Whether its energy depends on the box as well as on the positions, as by periodic images.
+        Then `compute` must return the virial for a barostat.
+    outside:
+        Whether it pushes atoms from outside (against fixed points), so that its forces need not add
+        up to zero.  The motion of the centre of mass is then not removed.
+    timeout:
+        Seconds that a call may take; None: as long as it likes.
+    """
+
+    name: str = ""
+    atoms: str | Sequence[int] | None = None
+    update_every: int = 0
+    uses_box: bool = False
+    outside: bool = False
+    timeout: float | None = None
+
+    @abstractmethod
+    def compute(
+        self, step: int, positions: NDArray[np.float64], box: NDArray[np.float64] | None
+    ) -> tuple[Any, ...]:
+        """Energy and forces: a pure function.
+
+        It is called for steps that are undone later, and again for the same step, so it must not
+        remember anything: that is for `update`.  The trajectory is the same on any number of ranks
+        as long as the same input gives the same bits.
+
+        Parameters
+        ----------
+        step:
+            Number of the step.
+        positions:
+            (n, 3) nm, of its atoms in their order, unwrapped as in a State.
+        box:
+            (3, 3) nm; None: no periodic boundary.
+
+        Returns
+        -------
+        energy (kJ/mol), forces (n, 3) (kJ/mol/nm); and, if it has one, the virial (3, 3) (kJ/mol):
+        minus the derivative of the energy by a strain of positions and box, the sum of f x.
+        """
+
+    def update(
+        self, step: int, positions: NDArray[np.float64], box: NDArray[np.float64] | None
+    ) -> None:
+        """Remembers something of a step, such as a hill of metadynamics.
+
+        Called once for each step that is a multiple of `update_every`, in order, when the step
+        cannot be undone any more.  `compute` of this step and those after it knows of it; energies
+        read at the end of a run that stops at this step may be from before.
+        """
+        raise NotImplementedError
+
+    def state(self) -> bytes:
+        """All that it remembers, for checkpoints."""
+        raise NotImplementedError
+
+    def set_state(self, state: bytes) -> None:
+        """Remembers what `state` gave; b"": nothing yet."""
+        raise NotImplementedError
+
+
+def label(force: ExternalForce) -> str:
+    """The name of its energy."""
+    return force.name or type(force).__name__.lower()
+
+
+def remembers(force: ExternalForce) -> bool:
+    """Whether it has a state that checkpoints carry."""
+    return type(force).state is not ExternalForce.state
+
+
+def atoms_of(force: ExternalForce, system: System) -> NDArray[np.int32]:
+    """Indices of its atoms; QuiltError, which names it, where they are none of the system's."""
+    try:
+        if force.atoms is None:
+            return np.arange(system.atoms, dtype=np.int32)
+        if isinstance(force.atoms, str):
+            return select(system, force.atoms).astype(np.int32)
+        found = [whole_number("an atom", atom) for atom in force.atoms]
+        if not found or max(found) >= system.atoms or len(set(found)) < len(found):
+            raise QuiltError(f"atoms must be different indices from 0 to {system.atoms - 1}")
+    except QuiltError as error:
+        raise QuiltError(f"external force '{label(force)}': {error}") from None
+    return np.array(found, dtype=np.int32)
+
+
+def check_forces(forces: Sequence[Any], term_names: Iterable[str]) -> None:
+    """QuiltError where these are not forces from outside with settings that go together."""
+    taken = {*term_names, *_SUMS}
+    for force in forces:
+        if not isinstance(force, ExternalForce):
+            raise QuiltError(
+                f"external must be a list of ExternalForce, and {force!r} is none: derive a class "
+                "from ExternalForce"
+            )
+        name = label(force)
+        where = f"external force '{name}'"
+        if not _NAME.fullmatch(name):
+            raise QuiltError(f"{where}: a name is made of letters, digits and _")
+        if name in taken:
+            raise QuiltError(f"{where}: there is an energy of this name: set another `name`")
+        taken.add(name)
+        every = whole_number(f"{where}: update_every", force.update_every)
+        if 0 < every < LEAST_UPDATE:
+            raise QuiltError(
+                f"{where}: update_every must be 0 or at least {LEAST_UPDATE}: pair lists are built "
+                "anew at each update"
+            )
+        if every and type(force).update is ExternalForce.update:
+            raise QuiltError(f"{where} has update_every = {every} and no method `update`")
+        if force.timeout is not None and not real_number(f"{where}: timeout", force.timeout) > 0:
+            raise QuiltError(f"{where}: timeout must be positive")
+    common = math.gcd(*(force.update_every for force in forces))
+    if 0 < common < LEAST_UPDATE:
+        raise QuiltError(
+            "the update_every of external forces must have a common divisor of at least "
+            f"{LEAST_UPDATE}, and theirs is {common}"
+        )

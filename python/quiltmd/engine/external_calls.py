@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of forces from outside, and the checks of what they return."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.external_force import (
+    ExternalForce,
+    atoms_of,
+    check_forces,
+    label,
+    remembers,
+)
+from ..description.state import State
+from ..description.system import System
+from ..errors import ExternalForceError, QuiltError
+from .core import load_core
+
+F64 = NDArray[np.float64]
+_LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
+_LARGEST_ENERGY = 1e10  # kJ/mol; what the core can count
+_NET = 1e-3  # of the sum of all forces: what single precision leaves of zero
+# kFamilyEnergies of src/decomposition/energies.h
+_FAMILIES = ("lj", "coulomb", "pme", "dispersion", "polarisation", "surface")
+_PARTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of Symmetric in src/math/symmetric.h
+
+
+class ExternalCalls:
+    """A force from outside as the core calls it.
+
+    Parameters
+    ----------
+    force:
+        The user's.
+    atoms:
+        Indices of its atoms.
+    """
+
+    def __init__(self, force: ExternalForce, atoms: NDArray[np.int32]) -> None:
+        self.force, self.atoms, self.name = force, atoms, label(force)
+        self.is_deterministic = True
+        self.has_virial = not force.uses_box
+
+    def describe(self) -> dict[str, Any]:
+        """Its name, how many atoms it has, and whether equal input has given equal bits."""
+        return {
+            "name": self.name,
+            "atoms": len(self.atoms),
+            "deterministic": self.is_deterministic,
+        }
+
+    def settings(self) -> dict[str, Any]:
+        """What the core gets."""
+        return {
+            "name": self.name,
+            "atoms": self.atoms.tolist(),
+            "update_every": self.force.update_every,
+            "compute": self.compute,
+            "update": self.update,
+        }
+
+    def try_twice(self, step: int, positions: F64, box: F64 | None) -> None:
+        """Notes whether the same input gives the same bits, and whether it gives a virial."""
+        own = positions[self.atoms]
+        given = self._call(self.force.compute, step, own.copy(), box)
+        first = self._checked(step, own, given)
+        second = self.compute(step, own.copy(), box)
+        self.has_virial |= len(given) == 3
+        self.is_deterministic = _bits(first) == _bits(second)
+
+    def compute(self, step: int, positions: F64, box: F64 | None) -> tuple[float, F64, list[float]]:
+        """Energy, forces and virial."""
+        given = self._call(self.force.compute, step, positions.copy(), box)
+        return self._checked(step, positions, given)
+
+    def update(self, step: int, positions: F64, box: F64 | None) -> None:
+        """Has it remember a step."""
+        self._call(self.force.update, step, positions, box)
+
+    def _call(self, method: Callable[..., Any], step: int, positions: F64, box: F64 | None) -> Any:
+        begin = time.monotonic()
+        try:
+            given = method(step, positions, box)
+        except Exception as error:
+            what = f"{method.__name__} raised {type(error).__name__}: {error}"
+            raise ExternalForceError(self.name, step, what) from error
+        seconds, limit = time.monotonic() - begin, self.force.timeout
+        if limit is not None and seconds > limit:
+            self._fail(
+                step,
+                f"{method.__name__} took {seconds:.3g} s, more than its timeout of {limit:g} s",
+            )
+        return given
+
+    def _checked(self, step: int, positions: F64, given: Any) -> tuple[float, F64, list[float]]:
+        if not isinstance(given, tuple) or len(given) not in (2, 3):
+            self._fail(
+                step,
+                f"compute returned {type(given).__name__}, not (energy, forces) or with a virial",
+            )
+        energy = self._numbers(step, "energy", given[0], ())
+        forces = self._numbers(step, "forces", given[1], positions.shape)
+        if abs(float(energy)) > _LARGEST_ENERGY:
+            self._fail(step, f"the energy, {float(energy):g} kJ/mol, is out of range")
+        largest = np.abs(forces).max(initial=0.0)
+        if largest > _LARGEST_FORCE:
+            atom = int(self.atoms[np.abs(forces).max(axis=1).argmax()])
+            self._fail(
+                step, f"the force on atom {atom + 1}, {largest:g} kJ/mol/nm, is out of range"
+            )
+        net = forces.sum(axis=0)
+        if not self.force.outside and np.abs(net).max() > _NET * np.abs(forces).sum() + 1e-9:
+            x, y, z = net
+            self._fail(
+                step,
+                f"its forces add up to ({x:.3g}, {y:.3g}, {z:.3g}) kJ/mol/nm and not to zero: set "
+                "`outside = True` where atoms are held from outside",
+            )
+        return float(energy), forces, self._virial(step, positions, forces, given)
+
+    def _virial(self, step: int, positions: F64, forces: F64, given: Any) -> list[float]:
+        if len(given) == 3:
+            tensor = self._numbers(step, "virial", given[2], (3, 3))
+        elif self.force.uses_box:
+            return [0.0] * len(_PARTS)
+        else:
+            tensor = positions.T @ forces
+        return [float(tensor[i, j] + tensor[j, i]) / 2 for i, j in _PARTS]
+
+    def _numbers(self, step: int, what: str, value: Any, shape: tuple[int, ...]) -> F64:
+        try:
+            found = np.ascontiguousarray(value, dtype=np.float64).reshape(np.shape(value))
+        except (TypeError, ValueError):
+            self._fail(step, f"the {what} are not numbers")
+        if found.shape != shape:
+            self._fail(step, f"the {what} have shape {found.shape}, not {shape}")
+        if not np.isfinite(found).all():
+            self._fail(step, f"the {what} are not finite numbers")
+        return found
+
+    def _fail(self, step: int, what: str) -> NoReturn:
+        raise ExternalForceError(self.name, step, what)
+
+
+def energy_names() -> set[str]:
+    """Of the potential energies that the core has itself."""
+    forms = load_core().term_forms()
+    return {*_FAMILIES, *(name for form in forms for name in form["energies"])}
+
+
+def external_calls(forces: Sequence[ExternalForce], system: System) -> tuple[ExternalCalls, ...]:
+    """Calls of these forces; QuiltError, which names the force, where one does not suit."""
+    if not forces:
+        return ()
+    check_forces(forces, energy_names())
+    return tuple(ExternalCalls(force, atoms_of(force, system)) for force in forces)
+
+
+def refuse_workers(calls: Sequence[ExternalCalls], run: dict[str, Any]) -> None:
+    """QuiltError where the engine is in another process than the forces."""
+    if calls and "workers" in run:
+        raise QuiltError(
+            f"external force '{calls[0].name}' is an object of this process, and an engine on "
+            f"device '{run['device']}' is in another: choose device 'cpu', whose ranks are in this "
+            "process"
+        )
+
+
+def tried(calls: Sequence[ExternalCalls], state: State, barostat: bool) -> Iterator[str]:
+    """Calls each with the state; what is odd about them, a line each.
+
+    QuiltError where one returns no virial, and a barostat needs it.
+    """
+    for one in calls:
+        one.try_twice(state.step, state.positions, state.box)
+        where = f"external force '{one.name}'"
+        if not one.has_virial and barostat:
+            raise QuiltError(
+                f"{where} depends on the box and returns no virial, which a barostat needs: return "
+                "(energy, forces, virial), or set `uses_box = False`"
+            )
+        if not one.has_virial and state.box is not None:
+            yield f"{where} depends on the box and returns no virial: pressures lack its part"
+        if not one.is_deterministic:
+            yield (
+                f"{where} gives other bits for the same input: the trajectory will not be the same "
+                "when it is run again, on other ranks or resumed"
+            )
+        if one.force.update_every and not remembers(one.force):
+            yield (
+                f"{where} has no `state` and `set_state`: a checkpoint does not have what it "
+                "remembers, and a run cannot be resumed from one"
+            )
+
+
+def states_of(calls: Sequence[ExternalCalls]) -> dict[str, bytes]:
+    """What those remember that have a state, by name."""
+    return {one.name: bytes(one.force.state()) for one in calls if remembers(one.force)}
+
+
+def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> None:
+    """Has each remember what a checkpoint has of it; QuiltError where it does not have it."""
+    for one in calls:
+        where = f"external force '{one.name}'"
+        if one.force.update_every and not remembers(one.force):
+            raise QuiltError(f"{where} cannot go on from a checkpoint: it has no `set_state`")
+        if not remembers(one.force):
+            continue
+        if one.name not in states:
+            raise QuiltError(f"{where}: the checkpoint does not have what it remembers")
+        one.force.set_state(states[one.name])
+
+
+def settings_of(calls: Sequence[ExternalCalls]) -> dict[str, Any]:
+    """Settings for the core, beside those of where it runs; none without forces from outside."""
+    return {"external": [one.settings() for one in calls]} if calls else {}
+
+
+def _bits(found: tuple[float, F64, list[float]]) -> tuple[str, bytes]:
+    return found[0].hex(), found[1].tobytes()

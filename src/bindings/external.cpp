@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forces from outside that are functions in Python. They are called by rank 0, in the thread that called the
+// engine; Python's lock is held for the call alone.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "bindings/convert.h"
+#include "math/error.h"
+
+namespace nb = nanobind;
+
+namespace quiltmd {
+namespace {
+
+class PythonProvider : public Provider {
+ public:
+  PythonProvider(nb::object compute, nb::object update)
+      : compute_(std::move(compute)), update_(std::move(update)) {}
+  PythonProvider(const PythonProvider&) = delete;
+  ~PythonProvider() override {
+    const nb::gil_scoped_acquire acquire;
+    compute_.reset();
+    update_.reset();
+  }
+
+  // Python has checked what it gives.
+  ExternalOutput compute(const ExternalInput& input) override {
+    const nb::gil_scoped_acquire acquire;
+    const nb::object given = call(compute_, input);
+    const auto [energy, forces, virial] =
+        nb::cast<std::tuple<double, Points, std::array<double, Symmetric::kParts>>>(given);
+    ExternalOutput out{points_from(forces), energy, {}};
+    if (out.forces.size() != input.positions.size())
+      throw Error("an external force gave forces of another number of atoms");
+    for (int v = 0; v < Symmetric::kParts; ++v) out.virial[v] = virial[static_cast<size_t>(v)];
+    return out;
+  }
+
+  void update(const ExternalInput& input) override {
+    const nb::gil_scoped_acquire acquire;
+    call(update_, input);
+  }
+
+ private:
+  static nb::object call(const nb::object& function, const ExternalInput& input) {
+    return function(input.step, to_array(std::vector<Vec3d>(input.positions)),
+                    input.box ? to_array(*input.box) : nb::none());
+  }
+
+  nb::object compute_, update_;
+};
+
+}  // namespace
+
+std::vector<ExternalForce> external_from(const nb::list& forces) {
+  std::vector<ExternalForce> found;
+  for (const nb::handle one : forces) {
+    const auto d = nb::cast<nb::dict>(one);
+    found.push_back({nb::cast<std::string>(d["name"]), nb::cast<std::vector<int32_t>>(d["atoms"]),
+                     nb::cast<int>(d["update_every"]),
+                     std::make_shared<PythonProvider>(d["compute"], d["update"])});
+  }
+  return found;
+}
+
+}  // namespace quiltmd

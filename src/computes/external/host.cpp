@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host kernels of forces from outside.
+#include <bit>
+
+#include "computes/external/operations.h"
+#include "device/host/kernels.h"
+
+namespace quiltmd {
+namespace {
+
+void gather_external(const GatherExternal& op, ThreadGroup&) {
+  for (int k = 0; k < op.of.count; ++k) {
+    const int slot = op.of.slot(k);
+    const Vec3d x = slot < 0 ? Vec3d{} : op.position[slot];
+    int64_t* const to = op.words + 3 * static_cast<ptrdiff_t>(k);
+    to[0] = std::bit_cast<int64_t>(x.x);
+    to[1] = std::bit_cast<int64_t>(x.y);
+    to[2] = std::bit_cast<int64_t>(x.z);
+  }
+}
+
+void add_external(const AddExternal& op, ThreadGroup&) {
+  for (int k = 0; k < op.of.count; ++k)
+    if (const int slot = op.of.slot(k); slot >= 0)
+      for (int d = 0; d < 3; ++d)
+        op.slots.force[d][slot] += op.found[3 * static_cast<ptrdiff_t>(k) + d];
+  if (!op.energy) return;
+  const int64_t* const virial = op.found + 3 * static_cast<ptrdiff_t>(op.of.count);
+  for (int v = 0; v < Symmetric::kParts; ++v) op.energy[kVirial + v] += virial[v];
+  for (int e = 0; e < op.energies; ++e)
+    op.energy[kEnergyKinds + e] += virial[Symmetric::kParts + e];
+}
+
+}  // namespace
+
+void add_external_kernels(HostKernels& table) {
+  table.add<GatherExternal, gather_external>();
+  table.add<AddExternal, add_external>();
+}
+
+}  // namespace quiltmd
