@@ -29,7 +29,10 @@ from quiltmd import (
     read_checkpoint,
     restrain,
 )
+from quiltmd.commands.energy import evaluate
 from quiltmd.errors import ExternalForceError
+from quiltmd.exchange.config import ExchangeConfig
+from quiltmd.exchange.states import temperature_states
 from quiltmd.inputs.standard_systems import system_files
 from quiltmd.running import config, runner
 
@@ -507,3 +510,24 @@ def test_a_function_that_makes_no_force_is_named(tmp_path: Path) -> None:
         QuiltError, match=r"\[\[external\]\] factory = 'pulling:none': it returns int"
     ):
         runner.start(config.build_config(settings))
+
+
+def test_replica_exchange_refuses_it(tmp_path: Path) -> None:
+    settings = config.read_config(configured(tmp_path, "x"))
+    settings["run"]["steps"] = 40
+    settings["exchange"] = {"kind": "temperature", "temperatures": [300.0, 310.0], "every": 10}
+    with pytest.raises(QuiltError, match=r"leave out \[\[external\]\]"):
+        config.build_config_of(ExchangeConfig, settings, "x.toml")
+    system, state = quiltmd.load(*system_files("alanine"))
+    with pytest.raises(QuiltError, match="leave out `external`"):
+        quiltmd.ReplicaExchange(
+            system, state, temperature_states([300, 310]), external=[Springs()], device="cpu"
+        )
+
+
+def test_the_energy_of_a_configuration_has_it(tmp_path: Path) -> None:
+    found = evaluate(config.build_config(config.read_config(configured(tmp_path, "e"))))
+    _, state = quiltmd.load(*system_files("alanine"))
+    places = state.positions[[4, 14]]
+    expected = 150.0 * (np.linalg.norm(places[1] - places[0]) - 0.5) ** 2
+    assert found["energy"]["pull"] == pytest.approx(expected, rel=1e-6)

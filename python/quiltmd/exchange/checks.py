@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -92,6 +92,12 @@ def check_devices(devices: Sequence[str]) -> None:
         raise QuiltError("devices must be a list of names, such as ['cuda:0', 'cuda:1']")
     for device in devices:
         Execution(device)
+
+
+def refuse_external(settings: Mapping[str, Any]) -> None:
+    """QuiltError for forces from outside, which replicas would share with what they remember."""
+    if settings.get("external"):
+        raise QuiltError("replica exchange has no external forces: leave out `external`")
 
 
 def check_ensemble(

@@ -125,6 +125,8 @@ class ExchangeConfig(Config):
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
             raise ValueError("leave out [run] start_temperature: the states set the temperatures")
+        if self.external:
+            raise ValueError("leave out [[external]]: replica exchange has no external forces")
         if self.reporter:
             raise ValueError(
                 "leave out [[reporter]]: replica exchange takes reporters only in Python"

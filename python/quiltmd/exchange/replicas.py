@@ -43,6 +43,7 @@ from .checks import (
     check_states,
     check_systems,
     one_for_each,
+    refuse_external,
 )
 from .mixing import Energies, pairs_of, swaps
 from .scaling import scale_solute
@@ -139,6 +140,7 @@ class ReplicaExchange:
         check_systems(systems)
         check_devices(devices)
         check_ensemble(integrator, thermostat, settings.get("barostat"))
+        refuse_external(settings)
         solute = check_solute(solute, states, systems[0].atoms)
         together = whole_number("together", together, 1)
         self.every = whole_number("every", every, 1)
