@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,12 @@ from quiltmd import (
 from quiltmd.running.config import Config, build_config, merge, read_config, read_resolved
 from quiltmd.running.setting_fields import defaults
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+GUIDE = Path(__file__).parents[2] / "docs" / "user" / "configuration.md"
 MINIMAL: dict[str, Any] = {
     "system": {"topology": "a.prmtop", "coordinates": "a.inpcrd"},
     "run": {"steps": 10},
@@ -292,3 +301,22 @@ def test_a_device_and_another_number_of_ranks_given_as_options_are_refused() -> 
     config = build_config(merge(MINIMAL, given))
     with pytest.raises(QuiltError, match="for 3 rank"):
         config.execution().resolve()
+
+
+def test_the_guide_has_the_defaults() -> None:
+    """Numbers, words and lists that its table gives are those of the declarations."""
+    known = {place: value for place, value in defaults(Config).items() if value is not None}
+    said, section = 0, ""
+    for line in GUIDE.read_text().split("## Trajectories")[0].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if heading := re.fullmatch(r"\*\*(\w+)\*\*", cells[0]):
+            section = heading[1]
+        keys = re.findall(r"`(\w+)`", cells[0])
+        if not keys or len(cells) != 3 or f"{section}.{keys[0]}" not in known:
+            continue
+        texts = cells[1].split(", ") if len(keys) > 1 else [cells[1]]
+        for key, text in zip(keys, texts, strict=False):
+            with suppress(tomllib.TOMLDecodeError):
+                assert tomllib.loads(f"value = {text}")["value"] == known[f"{section}.{key}"], key
+                said += 1
+    assert said > 50

@@ -7,9 +7,11 @@ import json
 import os
 import shutil
 import signal
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -114,6 +116,17 @@ def test_free_energies_by_mbar() -> None:
     partly = recorded(exchange_of(SOFT), 4)
     with pytest.raises(QuiltError, match="full_rows"):
         partly.u_kn()
+
+
+def test_reduced_potentials_are_at_the_temperature_of_their_hamiltonian() -> None:
+    """u_kn[k] is U of the sample over k T of state k, whichever state the sample is of."""
+    history = recorded(exchange_of(HOT), 4)
+    u_kn, counts = history.u_kn()
+    assert counts.tolist() == [4, 4, 4]
+    own = [history.energies[:, n, n] for n in range(3)]  # one Hamiltonian: the same for all states
+    for k, state in enumerate(HOT):
+        expected = np.concatenate(own) / (KB * state.temperature)
+        np.testing.assert_allclose(u_kn[k], expected, rtol=1e-7)
 
 
 def test_velocities_follow_the_temperature_and_heat_the_energy() -> None:
@@ -478,6 +491,18 @@ def test_an_exchange_draws_velocities_where_asked(
     run = config.run.model_copy(update={"draw_velocities": asked})
     runner.start(config.model_copy(update={"run": run}), engine=FakeEngine)
     assert len(drawn) == asked
+
+
+def test_generations_by_the_clock_are_minutes_apart(whole: tuple[Any, Path]) -> None:
+    config = config_of(whole[0], whole[1])
+    changes = {"checkpoint_every": 0, "checkpoint_minutes": 2.0}
+    output = config.output.model_copy(update=changes)
+    saving = object.__new__(runner._Saving)
+    saving._run = SimpleNamespace(config=config.model_copy(update={"output": output}))
+    saving._saved_step = 0
+    for seconds, due in ((115, False), (121, True)):
+        saving._saved_time = time.monotonic() - seconds
+        assert saving._is_due(10**6) == due
 
 
 def test_an_exchange_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:

@@ -287,5 +287,7 @@ def test_nonsense_is_refused(water: tuple[Any, Any]) -> None:
         coupled(water, NoseHooverChain(groups=(BathGroup("all", 0.0),)))
     assert VelocityRescaling(groups=(BathGroup("all"),)).groups[0].time_constant == 1
     for base in (Thermostat, Barostat):
-        with pytest.raises(QuiltError, match=rf"{base.__name__} is the base class of .* use one of them"):
+        with pytest.raises(
+            QuiltError, match=rf"{base.__name__} is the base class of .* use one of them"
+        ):
             base()

@@ -435,3 +435,13 @@ def test_trends(slope: float, trend: str) -> None:
     said = _energy_drift(log, 1000)
     assert ("too much: shorten the time step" in said) == (slope != 0)
     assert _energy_drift(log, None) == ""
+
+
+def test_the_drift_is_that_of_the_second_half() -> None:
+    """What shifts while a system settles is not of the time step; kJ/mol/ns per atom."""
+    times = np.arange(400.0)
+    later = 0.2 * times + np.random.default_rng(3).normal(size=400)
+    log = {"step": times, "time": times, "conserved": np.where(times < 200, 500 - times, later)}
+    found = re.search(r"second half: (\S+) ", _energy_drift(log, 1000))
+    assert found is not None
+    assert float(found[1]) == pytest.approx(0.2, abs=0.01)

@@ -27,7 +27,12 @@ from quiltmd.outputs import files
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config, merge, read_config
 from quiltmd.running.identity import changed_settings
-from quiltmd.running.setting_fields import kept_settings, may_change
+from quiltmd.running.setting_fields import (
+    kept_settings,
+    may_change,
+    setting_fields,
+    single_sections,
+)
 from quiltmd.running.stopping import SIGNALS, Stopping
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
@@ -260,6 +265,26 @@ def test_every_setting_that_decides_the_run_must_stay(
         now = {"physics": edited.physics(BOX), "outputs": edited.outputs()}
         (change,) = changed_settings(before, now)
         assert change.startswith(f"{name}.{key} (was ")
+
+
+def test_every_setting_stays_or_may_change(inputs: Any, tmp_path: Path) -> None:
+    """But for what decides nothing after the start; of every section, whatever declares it."""
+    ensemble = {"integrator__ensemble": "npt", "thermostat__kind": "nose-hoover"}
+    config = make_config(inputs, tmp_path, **ensemble)
+    compared = {*config.physics(BOX), *config.outputs()}
+    changeable = {f"{section}.{key}" for section, key in may_change(Config)}
+    assert not compared & changeable
+    left = {
+        f"{section}.{key}"
+        for section in single_sections(Config)
+        for key in setting_fields(section, Config)
+    } - (compared | changeable)
+    assert left == {
+        "nonbonded.pme_split",  # its parameters are compared
+        "run.require_velocities",
+        "output.dir",
+        "output.copy_inputs",
+    }
 
 
 def split_place(place: str) -> tuple[str, str]:

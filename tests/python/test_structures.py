@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -84,11 +85,13 @@ def test_large_systems_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 def test_mdtraj_knows_the_restart_by_its_name(alanine: Any, tmp_path: Path) -> None:
-    simulation = simulate(*quiltmd.load(*alanine))
+    system, state = quiltmd.load(*alanine)
+    simulation = simulate(system, replace(state, step=1500))  # 3 ps
     simulation.draw_velocities(300, 1)
     quiltmd.write_restart(tmp_path / "final.ncrst", simulation)
     read = mdtraj.load(str(tmp_path / "final.ncrst"), top=mdtraj.load_prmtop(str(alanine[0])))
     np.testing.assert_allclose(read.xyz[0], simulation.positions(), atol=1e-6)
+    np.testing.assert_allclose(read.time, [3.0])
 
 
 @pytest.mark.parametrize("begin", [0, 1000, 1003])
@@ -126,7 +129,8 @@ def test_a_trajectory_without_frames_leaves_no_file(tmp_path: Path) -> None:
 
 def test_restarts_for_other_programs(alanine: Any, tmp_path: Path) -> None:
     """MDAnalysis and our own readers find what was written; molecules may be in other cells."""
-    simulation = simulate(*quiltmd.load(*alanine))
+    system, start = quiltmd.load(*alanine)
+    simulation = simulate(system, replace(start, step=1500))  # 3 ps
     simulation.draw_velocities(300, 1)
     state = simulation.state()
     quiltmd.write_rst7(tmp_path / "x.rst7", simulation)
@@ -139,6 +143,7 @@ def test_restarts_for_other_programs(alanine: Any, tmp_path: Path) -> None:
 
     _, text = quiltmd.load(alanine[0], tmp_path / "x.rst7")
     in_cell(text.positions)
+    assert float((tmp_path / "x.rst7").read_text().splitlines()[1].split()[1]) == 3.0
     np.testing.assert_allclose(text.velocities, state.velocities, atol=3e-7 * 2)
     np.testing.assert_allclose(text.box, state.box, atol=1e-6)
     namd = MDAnalysis.coordinates.NAMDBIN.NAMDBINReader(str(tmp_path / "x.coor"))
@@ -146,7 +151,7 @@ def test_restarts_for_other_programs(alanine: Any, tmp_path: Path) -> None:
     speeds = np.fromfile(tmp_path / "x.vel", dtype="<f8", offset=4).reshape(-1, 3)
     np.testing.assert_allclose(speeds * 20.45482706 / 10, state.velocities, atol=1e-12)
     cell = [float(word) for word in (tmp_path / "x.xsc").read_text().splitlines()[2].split()]
-    assert cell[0] == 0
+    assert cell[0] == 1500
     np.testing.assert_allclose(np.reshape(cell[1:10], (3, 3)), state.box * 10, atol=1e-6)
     np.testing.assert_allclose(cell[10:], state.box.sum(axis=0) * 5, atol=1e-6)  # its middle
     gro = MDAnalysis.Universe(str(tmp_path / "x.gro"))
