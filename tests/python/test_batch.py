@@ -68,7 +68,7 @@ def test_the_job_script_of_the_guide(alanine: tuple[Path, Path], tmp_path: Path)
     (tmp_path / "run.toml").write_text(
         f"""
         system = {{ topology = "{alanine[0]}", coordinates = "{alanine[1]}" }}
-        run = {{ steps = 600, device = "cpu", minimize = true }}
+        run = {{ steps = 300, device = "cpu", minimize = true }}
         output = {{ dir = "out", log_every = 10, trajectory_every = 50 }}
         """
     )
@@ -82,6 +82,6 @@ def test_the_job_script_of_the_guide(alanine: tuple[Path, Path], tmp_path: Path)
         assert len(statuses) < 20
     assert statuses[-1] == 0
     assert set(statuses[:-1]) == {75}
-    assert quiltmd.read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step == 600
+    assert quiltmd.read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step == 300
     rows = (tmp_path / "out" / "log.csv").read_text().splitlines()[1:]
-    assert [int(row.split(",")[0]) for row in rows] == list(range(0, 601, 10))
+    assert [int(row.split(",")[0]) for row in rows] == list(range(0, 301, 10))

@@ -24,6 +24,7 @@ def force_field(*names: str) -> Any:
     return app.ForceField(*names)
 
 
+@functools.cache
 def water(names: tuple[str, ...] = NAMES) -> tuple[Any, Any]:
     """A box of water with NaCl, with PME that is converged: its System, and its Modeller."""
     made = water_and_ions(force_field(*names))

@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -90,21 +91,24 @@ def first_residues(text: str) -> str:
 
 
 def water_and_ions(force_field: Any) -> Any:
-    """A box of water with 0.5 mol/l of NaCl; of as many sites as the force field has."""
-    for model in ("tip3p", "tip4pew", "tip5p"):
+    """A box of water with 0.5 mol/l of NaCl, or of pure water where the force field has no ions.
+
+    The water has as many sites as the force field gives it, Drude particles among them.
+    """
+    for molar, model in product((0.5, 0.0), ("tip3p", "tip4pew", "tip5p")):
         made = app.Modeller(app.Topology(), [])
         try:
             made.addSolvent(
                 force_field,
                 model=model,
                 boxSize=openmm.Vec3(2.0, 2.0, 2.0),
-                ionicStrength=0.5 * unit.molar,
+                ionicStrength=molar * unit.molar,
             )
-        except Exception as error:
-            reason = error
-        else:
+        except ValueError:  # other sites
+            continue
+        if not force_field.getUnmatchedResidues(made.topology):
             return made
-    raise reason
+    raise ValueError("no template of water")
 
 
 def system_of(force_field: Any, kind: str) -> tuple[Any, Any] | None:
