@@ -22,7 +22,7 @@ COMMANDS = {
     ),
     "prepare": (
         "prepare.prepare",
-        "Prepare a protein or nucleic acid for simulation: from a PDB or mmCIF file to a run.toml.",
+        "Prepare a protein or nucleic acid from a PDB or mmCIF file for simulation.",
     ),
     "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
     "exchange": (

@@ -43,7 +43,7 @@ def prepare(
         typer.Option(help="Missing residues within chains: build them, or cut and cap the chain."),
     ] = "build",
     longest_loop: Annotated[
-        int, typer.Option(min=0, help="Most missing residues in a row that are built.")
+        int, typer.Option(min=0, help="Longest run of missing residues to build.")
     ] = LONGEST_LOOP,
     termini: Annotated[
         Literal["charged", "capped"], typer.Option(help="Ends of proteins; caps are ACE and NME.")
@@ -52,7 +52,7 @@ def prepare(
     protonation: Annotated[
         str,
         typer.Option(
-            metavar="A:57=HIE,...", help="States of residues: HID HIE HIP ASH GLH LYN CYM ..."
+            metavar="A:57=HIE,...", help="Protonation of residues: HID HIE HIP ASH GLH LYN CYM ..."
         ),
     ] = "",
     force_field: Annotated[
@@ -63,36 +63,44 @@ def prepare(
         ),
     ] = None,
     water_model: Annotated[
-        str, typer.Option(metavar="NAME", help="tip3p, spce, opc, ...; by the force field.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Water model: tip3p, spce, opc, ...; default: that of the force field.",
+        ),
     ] = "",
     box: Annotated[
         Literal["cube", "dodecahedron", "octahedron", "none"],
         typer.Option(help="Shape of the water box; none: no water."),
     ] = "cube",
     padding: Annotated[
-        float, typer.Option(help="Water between the solute and the faces of the box, nm.")
+        float,
+        typer.Option(help="Distance from a sphere around the solute to the faces of the box, nm."),
     ] = 1.0,
     membrane: Annotated[
         str,
         typer.Option(metavar="POPC", help="Add a membrane in the xy plane: POPC, POPE, DPPC, ..."),
     ] = "",
     membrane_centre: Annotated[
-        float, typer.Option(help="Height of its middle in the file's coordinates, nm.")
+        float, typer.Option(help="Coordinate z of the membrane centre in the file, nm.")
     ] = 0.0,
-    concentration: Annotated[float, typer.Option(help="Of salt, mol/l.")] = 0.15,
+    concentration: Annotated[float, typer.Option(help="Salt concentration, mol/l.")] = 0.15,
     neutralise: Annotated[bool, typer.Option(help="Add ions until the charge is 0.")] = True,
-    cation: Annotated[str, typer.Option(metavar="ION")] = "Na+",
-    anion: Annotated[str, typer.Option(metavar="ION")] = "Cl-",
-    temperature: Annotated[float, typer.Option(help="Of run.toml, K.")] = 300.0,
-    pressure: Annotated[float, typer.Option(help="Of run.toml, bar.")] = 1.0,
-    nanoseconds: Annotated[float, typer.Option(help="Of production in run.toml.")] = 10.0,
-    seed: Annotated[int, typer.Option(help="Of all that is drawn.")] = 1,
+    cation: Annotated[str, typer.Option(metavar="ION", help="Cation of the salt.")] = "Na+",
+    anion: Annotated[str, typer.Option(metavar="ION", help="Anion of the salt.")] = "Cl-",
+    temperature: Annotated[float, typer.Option(help="Temperature in run.toml, K.")] = 300.0,
+    pressure: Annotated[float, typer.Option(help="Pressure in run.toml, bar.")] = 1.0,
+    nanoseconds: Annotated[
+        float, typer.Option(help="Length of production in run.toml, ns.")
+    ] = 10.0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
 ) -> None:
-    """Prepare a protein or nucleic acid for simulation: from a PDB or mmCIF file to a run.toml.
+    """Prepare a protein or nucleic acid from a PDB or mmCIF file for simulation.
 
-    Adds missing atoms, hydrogens, water, ions and, if asked for, a membrane.  What cannot be
-    decided is an error that names the residue and the options; what was done is in prepare.log.
+    Adds missing atoms, hydrogens, water, ions and, with --membrane, a membrane, and writes
+    run.toml.  If a choice is needed, the command ends with an error that names the residue and the
+    options.  prepare.log is a record of all steps.
     """
     choices = Choices(
         model=model,
