@@ -25,7 +25,7 @@ def test_electric_fields(tmp_path: Path) -> None:
     assert found.settings["system"]["electric_field"] == pytest.approx([0, 0.5 / volt, -1 / volt])
     found = read(tmp_path, "in.namd", f"{NAMD}eFieldOn off\neField 0 0.5 -1\n")
     assert "electric_field" not in found.settings["system"]
-    assert any("eField 0 0.5 -1: nothing, without eFieldOn" in note for note in found.notes)
+    assert any("eField 0 0.5 -1: no effect without eFieldOn" in note for note in found.notes)
     with pytest.raises(InputError, match="three numbers for eField"):
         read(tmp_path, "in.namd", f"{NAMD}eFieldOn on\neField 1\n")
     found = read(tmp_path, "md.mdp", f"{MDP}electric-field-z = 0.05 0 0 0\n")
@@ -335,4 +335,4 @@ def test_minimisations_of_control_files(tmp_path: Path) -> None:
         }
         assert build_config(found.settings | FILES).run.minimize_tolerance == 50
     found = read(tmp_path, "md.mdp", changed(MDP, "integrator = md\nemtol = 50\n"))
-    assert noted(found, "emtol 50: nothing, without a minimisation")
+    assert noted(found, "emtol 50: no effect without a minimisation")

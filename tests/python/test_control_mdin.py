@@ -57,7 +57,7 @@ def test_namelists_end_as_fortran_has_it(tmp_path: Path) -> None:
     assert found.refused == []
     assert found.settings["run"]["minimize_iterations"] == 250
     assert found.settings["nonbonded"]["cutoff"] == 0.9
-    assert noted(found, "restraintmask '@C/N &!:WAT': nothing, without restraints")
+    assert noted(found, "restraintmask '@C/N &!:WAT': no effect without restraints")
     assert noted(found, "imin 1: a minimisation ends where the largest force is minimize_tolerance")
     both = read(tmp_path, "min.in", " &cntrl\n imin=1, ntb=1,\n&end\n/\n&end\n")
     assert both.refused == []
@@ -131,10 +131,10 @@ def test_other_changes_of_mdin(tmp_path: Path) -> None:
     off = read(tmp_path, "heat.in", HEAT.replace("nmropt=1", "nmropt=0"))
     assert off.refused == []
     assert off.settings["integrator"]["temperature"] == 280
-    assert noted(off, "line 6, &wt: nothing, without nmropt = 1")
+    assert noted(off, "line 6, &wt: no effect without nmropt = 1")
     minimised = read(tmp_path, "heat.in", HEAT.replace("irest=0", "imin=1"))
     assert minimised.refused == []
-    assert noted(minimised, "line 6, &wt: nothing, in a minimisation")
+    assert noted(minimised, "line 6, &wt: no effect in a minimisation")
     weights = HEAT.replace(" &wt type='END'", " &wt type='REST', value1=1.0 /\n &wt type='END'")
     weighted = read(tmp_path, "heat.in", weights)
     assert weighted.refused == []
@@ -210,7 +210,7 @@ def test_groups_of_restrained_atoms_of_mdin(alanine: tuple[Path, Path], tmp_path
         ("END\nEND\n", "", "line 19, and an ion: a group of atoms is a title, a weight"),
     ):
         assert words in read(tmp_path, "mdin", text + GROUPS.replace(old, new)).refused[0]
-    assert read(tmp_path, "mdin", MDIN + GROUPS).refused == []  # nothing, without ntr
+    assert read(tmp_path, "mdin", MDIN + GROUPS).refused == []  # no effect without ntr
 
 
 def inputs(files: tuple[Path, Path]) -> dict[str, Any]:

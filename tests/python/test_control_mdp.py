@@ -332,7 +332,7 @@ def test_a_minimisation_of_mdp_has_no_coupling(tmp_path: Path) -> None:
     found = read(tmp_path, "em.mdp", changed(MDP, lines))
     assert found.refused == []
     assert found.settings["integrator"] == {"timestep": 0.002, "ensemble": "nve"}
-    assert noted(found, "pcoupl MTTK, tc-grps Protein Water", "nothing, in a minimisation")
+    assert noted(found, "pcoupl MTTK, tc-grps Protein Water", "no effect in a minimisation")
 
 
 def test_constant_pressure_of_mdp(tmp_path: Path) -> None:
@@ -495,6 +495,6 @@ def test_rival_options_of_mdp(tmp_path: Path) -> None:
     without = changed(MDP, "gen-seed = 5\nld-seed = 6\nnstxtcout = 500\n")
     found = read(tmp_path, "md.mdp", without)
     assert found.settings["integrator"]["seed"] == 6
-    assert noted(found, "gen-seed 5: nothing, without gen-vel")
+    assert noted(found, "gen-seed 5: no effect without gen-vel")
     found = read(tmp_path, "md.mdp", changed(MDP, "vdw_modifier = Potential-shift\n"))
-    assert noted(found, "rvdw-switch 0.85: nothing, without a vdw-modifier that switches")
+    assert noted(found, "rvdw-switch 0.85: no effect without a switching vdw-modifier")

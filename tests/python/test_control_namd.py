@@ -137,7 +137,7 @@ def test_restart_of_namd(tmp_path: Path) -> None:
     for commands in ("minimize 10\nrun 5\n", "reinitvels 300\nrun 5\n", "minimization on\n"):
         drawn = read(tmp_path, "run.namd", cold + RESTART + commands)
         assert "velocities" not in drawn.settings["system"]
-        assert noted(drawn, "old.vel: nothing, as minimize or reinitvels gives others")
+        assert noted(drawn, "old.vel: no effect: minimize or reinitvels sets other velocities")
 
 
 # As CHARMM-GUI and many others have it, but for the numbers.
@@ -501,4 +501,4 @@ def test_how_often_and_how_long_namd_runs(tmp_path: Path) -> None:
     text = NAMD.replace("numsteps             500", "minimize 20\nminimize 30\nrun 10")
     assert read(tmp_path, "run.namd", text).settings["run"]["minimize_iterations"] == 50
     off = read(tmp_path, "run.namd", changed(NAMD, "switching off"))
-    assert noted(off, "switchdist 10: nothing, without switching")
+    assert noted(off, "switchdist 10: no effect without switching")

@@ -424,7 +424,7 @@ TEMPLATES = {
             "system.rigid_water": True,
             "output.trajectory_every": 0,
         },
-        ("lines 6 to 11: left out", "fixedAtomsFile fixed.pdb: nothing, without", "minTinyStep"),
+        ("lines 6 to 11: left out", "fixedAtomsFile fixed.pdb: no effect without", "minTinyStep"),
     ),
 }
 

@@ -54,8 +54,8 @@ def read_mdin(file: str) -> Control:
             "imin 1: a minimisation ends where the largest force is minimize_tolerance, if maxcyc "
             "iterations lead there"
         )
-        entries.tell("nothing, in a minimisation", "nstlim", "irest", "ntx", "tempi")
-    entries.tell("nothing, without a minimisation", "maxcyc", "ncyc", "ntmin", "drms", "dx0")
+        entries.tell("no effect in a minimisation", "nstlim", "irest", "ntx", "tempi")
+    entries.tell("no effect without a minimisation", "maxcyc", "ncyc", "ntmin", "drms", "dx0")
     _dynamics(control, entries)
     take_changes(control, entries, changes, after)
     periodic = _solvent(control, entries)
@@ -146,7 +146,7 @@ def _thermostat(control: Control, entries: Entries) -> None:
             f"ntt {kind}: only 0, 1 (Berendsen), 3 (Langevin) and 11 (velocity rescaling)"
         )
     entries.tell(
-        "nothing, without the thermostat that it is of",
+        "no effect without this thermostat",
         *("gamma_ln", "tautp", "vrand", "idistr", "sinrtau", "nkija"),
     )
 
@@ -165,7 +165,7 @@ def _solvent(control: Control, entries: Entries) -> int | None:
     if kind and periodic:
         control.refused.append(f"ntb {periodic} with igb {kind}: only ntb = 0")
     if _MODELS.get(kind) is None:
-        entries.tell("nothing, without implicit solvent", "gbsa")
+        entries.tell("no effect without implicit solvent", "gbsa")
         return periodic
     control.set("solvent", "model", _MODELS[kind])
     control.set("solvent", "salt_concentration", entries.number("saltcon"))
@@ -200,7 +200,7 @@ def _no_box(control: Control, entries: Entries) -> None:
     entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
     entries.refuse("a switching function without a cutoff", "fswitch", unless=is_not_positive)
     entries.tell("of PME, which there is not", *_OF_PME)
-    entries.tell("lists are for the program to say", *_OF_LISTS)
+    entries.tell("Quilt sets up the pair lists", *_OF_LISTS)
 
 
 _OF_LISTS = ("skinnb", "nbflag", "nbtell", "nsnb")
@@ -218,9 +218,9 @@ def _barostat(control: Control, entries: Entries, periodic: int | None) -> None:
         control.refused.append(f"ntb {periodic}: only ntb = {wanted}")
     if scaled != 0:
         _constant_pressure(control, entries, scaled)
-    entries.tell("nothing, at constant volume", "barostat", "taup", "pres0", "comp")
-    entries.tell("nothing, without the Monte Carlo barostat", "mcbarint")
-    entries.tell("nothing, without csurften", "gamma_ten", "ninterface")
+    entries.tell("no effect at constant volume", "barostat", "taup", "pres0", "comp")
+    entries.tell("no effect without the Monte Carlo barostat", "mcbarint")
+    entries.tell("no effect without csurften", "gamma_ten", "ninterface")
     entries.refuse("only with ntp = 3", "csurften")
 
 
@@ -279,7 +279,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     entries.refuse("only PME", "ew_type", "eedmeth", unless=lambda value: value in ("0", "1"))
     entries.refuse("a dielectric constant", "dielc", unless=is_one)
     entries.tell("forces sum up to zero without it", "netfrc")
-    entries.tell("lists are for the program to say", *_OF_LISTS)
+    entries.tell("Quilt sets up the pair lists", *_OF_LISTS)
 
 
 def _output(control: Control, entries: Entries) -> None:
@@ -304,7 +304,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.tell("constraints have their own tolerance", "tol")
     entries.tell("waters are known by their atoms", "watnam", "owtnm", "hwtnm1", "hwtnm2")
-    entries.tell("for the program to say", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
+    entries.tell("Quilt chooses this", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
     entries.refuse("forces act in every step", "nrespa", unless=is_one)
     why = "factors are those of the topology, else 1.2 and 2"
     entries.refuse(why, "scee", unless=lambda word: number_of(word) == DEFAULT_SCEE)
@@ -334,4 +334,4 @@ def _rest(entries: Entries) -> None:
             "ti-mask",
         ),
     )
-    entries.tell("nothing, without restraints", "restraint_wt", "restraintmask", "bellymask")
+    entries.tell("no effect without restraints", "restraint_wt", "restraintmask", "bellymask")

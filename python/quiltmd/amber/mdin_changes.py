@@ -25,7 +25,7 @@ def take_changes(
     kind = entries.whole("nmropt", 0)
     if kind == 0:
         for group in groups:
-            control.notes.append(f"line {group.line}, &wt: nothing, without nmropt = 1")
+            control.notes.append(f"line {group.line}, &wt: no effect without nmropt = 1")
         return
     if kind != 1:
         control.refused.append(f"nmropt {kind}: only 0 and 1")
@@ -36,7 +36,7 @@ def take_changes(
             control.notes.append(f"line {number}, {line}: this output is not written")
     if "minimize" in control.settings["run"]:
         control.notes.extend(
-            f"line {group.line}, &wt: nothing, in a minimisation" for group in groups
+            f"line {group.line}, &wt: no effect in a minimisation" for group in groups
         )
         return
     changes = [change for group in groups if (change := _change(control, group)) is not None]

@@ -107,9 +107,9 @@ def _dynamics(control: Control, entries: Entries, index: Index | None) -> None:
     elif steps == -1:
         control.refused.append("nsteps -1: dynamics need a number of steps")
     elif kind == "md":
-        control.notes.append("integrator md: velocity Verlet takes the place of leap-frog")
+        control.notes.append("integrator md: velocity Verlet replaces leap-frog")
     entries.tell(
-        "nothing, without a minimisation",
+        "no effect without a minimisation",
         *("emtol", "emstep", "nstcgsteep", "niter", "fcstep", "nbfgscorr"),
     )
     take_coupling(control, entries, kind, index)
@@ -134,7 +134,7 @@ def _first_step(control: Control, entries: Entries) -> None:
 def _velocities(control: Control, entries: Entries) -> None:
     """Those of the start, and the one seed, which is that of velocities where these are drawn."""
     if not entries.switch("gen-vel"):
-        entries.tell("nothing, without gen-vel", "gen-temp", "gen-seed")
+        entries.tell("no effect without gen-vel", "gen-temp", "gen-seed")
         if "minimize" not in control.settings["run"]:
             control.notes.append(
                 "gen-vel no: velocities are those of the coordinates; where they have none, they "
@@ -142,7 +142,7 @@ def _velocities(control: Control, entries: Entries) -> None:
             )
     else:
         control.set("run", "start_temperature", entries.number("gen-temp", 300.0))
-    one = "one seed for velocities and noise: gen-seed holds"
+    one = "one seed for velocities and noise: gen-seed is used"
     seed = _chosen(entries, one, lambda value: value >= 0, "gen-seed", "ld-seed")
     control.set("integrator", "seed", seed)
 
@@ -184,7 +184,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
-        "pair lists are set up by this program",
+        "Quilt sets up the pair lists",
         *("nstlist", "rlist", "verlet-buffer-tolerance", "ns-type", "rlistlong", "optimize-fft"),
         *("verlet-buffer-pressure-tolerance", "nstcalclr", "fourier-spacing"),
     )
@@ -197,7 +197,7 @@ def _lennard_jones(control: Control, entries: Entries, kind: str, electrostatics
     if kind != "pme":
         if kind != "cut-off":
             control.refused.append(f"vdwtype {kind}: only cut-off and PME")
-        entries.tell("nothing, without vdwtype = PME", *of_pme)
+        entries.tell("no effect without vdwtype = PME", *of_pme)
         return
     if electrostatics != "pme":
         control.refused.append(f"vdwtype PME with coulombtype {electrostatics}: only with PME")
@@ -234,7 +234,7 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
 def _modifiers(control: Control, entries: Entries, electrostatics: str, vdw_type: str) -> None:
     vdw = choice(entries, "vdw-modifier", "potential-shift")
     coulomb = choice(entries, "coulomb-modifier", "potential-shift")
-    entries.tell("nothing, as interactions of charges are not switched", "rcoulomb-switch")
+    entries.tell("no effect: Coulomb interactions are not switched", "rcoulomb-switch")
     if vdw_type == "pme" and vdw in _SWITCHES:
         control.refused.append(
             f"vdw-modifier {vdw}: vdwtype PME goes with none and Potential-shift"
@@ -269,7 +269,7 @@ def _modifiers(control: Control, entries: Entries, electrostatics: str, vdw_type
             f"coulomb-modifier {coulomb}: beside vdw-modifier {vdw} energies of charges are not "
             "shifted, forces are the same"
         )
-    entries.tell("nothing, without a vdw-modifier that switches", "rvdw-switch")
+    entries.tell("no effect without a switching vdw-modifier", "rvdw-switch")
     control.set("nonbonded", "potential_shift", vdw == "potential-shift")
 
 
@@ -337,11 +337,11 @@ def _electric_field(control: Control, entries: Entries) -> None:
 
 
 def _output(control: Control, entries: Entries) -> None:
-    one, wanted = "one log, of energies: nstenergy holds", bool
+    one, wanted = "one log of energies: nstenergy is used", bool
     never = all(entries.has(name) for name in ("nstenergy", "nstlog"))
     often = _chosen(entries, one, wanted, "nstenergy", "nstlog")
     control.set("output", "log_every", often or (0 if never else _LOG_EVERY))
-    one = "one trajectory: nstxout-compressed holds"
+    one = "one trajectory: nstxout-compressed is used"
     frames = _chosen(entries, one, wanted, "nstxout-compressed", "nstxout")
     control.set("output", "trajectory_every", frames or 0)
     entries.tell("energies are those of logged steps", "nstcalcenergy")
@@ -356,7 +356,7 @@ def _rest(entries: Entries) -> None:
     entries.tell("no effect", "title", "cpp", *users)
     entries.refuse("not supported", *(f"{module}-active" for module in _MODULES))
     of_modules = [name for module in _MODULES for name in entries.names(f"{module}-")]
-    entries.tell("nothing, without the features that they belong to", *_OF_REFUSED, *of_modules)
+    entries.tell("no effect without the features to which they belong", *_OF_REFUSED, *of_modules)
     entries.refuse(
         "not supported",
         *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim"),

@@ -40,11 +40,11 @@ _COUPLINGS = {  # how many pressures, and compressibilities, they have
 
 def take_coupling(control: Control, entries: Entries, integrator: str, index: Index | None) -> None:
     """Heat baths and pressure; a minimisation has neither."""
-    entries.tell("how often is for the program to say", "nsttcouple")
+    entries.tell("Quilt chooses the interval", "nsttcouple")
     if "minimize" in control.settings["run"]:
         control.set("integrator", "ensemble", "nve")
         words = ("tcoupl", "pcoupl", "annealing", *_OF_A_BATH, *_OF_A_BAROSTAT)
-        entries.tell("nothing, in a minimisation", *words, *_OF_AN_ENSEMBLE)
+        entries.tell("no effect in a minimisation", *words, *_OF_AN_ENSEMBLE)
         return
     _thermostat(control, entries, integrator, index)
     _ensemble(control, entries)
@@ -67,7 +67,7 @@ def _thermostat(control: Control, entries: Entries, integrator: str, index: Inde
     if integrator != "sd" and coupling == "no":
         control.set("integrator", "ensemble", "nve")
         entries.refuse("needs a thermostat", "annealing", unless=_is_no_annealing)
-        entries.tell("nothing, without a thermostat", *_OF_A_BATH)
+        entries.tell("no effect without a thermostat", *_OF_A_BATH)
         return
     if integrator == "sd" and coupling != "no":
         entries.note("integrator sd has friction and noise in its place", *stated)
@@ -134,7 +134,7 @@ def _annealing(control: Control, entries: Entries, groups: int) -> list[Curve | 
     stated = entries.text("annealing", "no")
     kinds = stated.split()
     if _is_no_annealing(stated):
-        entries.tell("nothing, without annealing", *_OF_ANNEALING)
+        entries.tell("no effect without annealing", *_OF_ANNEALING)
         return [None] * groups
     counts, times, temperatures = (entries.numbers(name) or [] for name in _OF_ANNEALING)
     ends = [0, *accumulate(map(int, counts))]
@@ -195,7 +195,7 @@ _STRENGTHS: dict[str, tuple[str, Callable[[float], float]]] = {
 def _barostat(control: Control, entries: Entries) -> None:
     kind = choice(entries, "pcoupl", "no")
     if kind == "no":
-        entries.tell("nothing, at constant volume", *_OF_A_BAROSTAT)
+        entries.tell("no effect at constant volume", *_OF_A_BAROSTAT)
         return
     every, time = entries.whole("nstpcouple", -1) or 0, entries.number("tau-p", 5.0)
     if every < 1 and every != -1:

@@ -30,7 +30,7 @@ from .restraints import take_restraints
 from .script import statements
 
 _OUTPUT = "this output is not written"
-_LISTS = "pair lists are set up by this program"
+_LISTS = "Quilt sets up the pair lists"
 _MESH = MeshWords(
     sizes=("PMEGridSizeX", "PMEGridSizeY", "PMEGridSizeZ"),
     order="PMEInterpOrder",
@@ -85,7 +85,7 @@ def _files(control: Control, entries: Entries) -> None:
     parameters = [_path(control, entry.value) for entry in entries.take_all("parameters")]
     control.set("system", "parameters", parameters or None)
     entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
-    entries.tell("paths are relative to this file in any case", "cwd")
+    entries.tell("paths are always relative to this file", "cwd")
 
 
 def _scaling(control: Control, entries: Entries, amber: bool) -> None:
@@ -162,11 +162,11 @@ def _nonbonded(control: Control, entries: Entries) -> None:
             )
         control.set("nonbonded", "switching", "charmm-force" if force else "charmm")
         control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
-    entries.tell("nothing, without switching", "switchdist", "vdwForceSwitching")
+    entries.tell("no effect without switching", "switchdist", "vdwForceSwitching")
     control.set("nonbonded", "dispersion_correction", entries.switch("LJcorrection"))
     entries.refuse("only scaled1-4", "exclude", unless=lambda value: value == "scaled1-4")
     for name in ("1-4scaling", "oneFourScaling"):
-        entries.refuse("E14FAC of the parameter files holds", name, unless=is_one)
+        entries.refuse("E14FAC of the parameter files is used", name, unless=is_one)
     entries.refuse("a dielectric constant", "dielectric", unless=is_one)
     entries.refuse("other than 1", "nonbondedFreq", unless=is_one)
     control.set("integrator", "long_range_every", entries.whole("fullElectFrequency"))
@@ -177,7 +177,7 @@ def _ewald(control: Control, entries: Entries, cutoff: float) -> None:
     if not entries.switch("PME"):
         control.refused.append("PME off: electrostatics without PME are not supported")
     take_mesh(entries, _MESH, cutoff)
-    entries.tell("for the program to say", "PMEProcessors", "PMEPencils", "FFTWUseWisdom")
+    entries.tell("Quilt chooses this", "PMEProcessors", "PMEPencils", "FFTWUseWisdom")
 
 
 def _dynamics(control: Control, entries: Entries) -> None:
@@ -257,7 +257,7 @@ def _initial_velocities(control: Control) -> None:
     system, run = control.settings["system"], control.settings["run"]
     if run.get("minimize", False) or "start_temperature" in run:
         if (file := system.pop("velocities", None)) is not None:
-            control.notes.append(f"{file}: nothing, as minimize or reinitvels gives others")
+            control.notes.append(f"{file}: no effect: minimize or reinitvels sets other velocities")
     elif "velocities" not in system and run["steps"]:
         control.notes.append(
             "neither temperature nor velocities: they are drawn at the temperature of the "
@@ -299,12 +299,12 @@ def _thermostat(control: Control, entries: Entries, temperature: float | None) -
     control.set("integrator", "ensemble", "nvt" if langevin or rescale else "nve")
     control.set("integrator", "temperature", temperature)
     entries.tell("noise acts on all atoms", "langevinHydrogen")
-    entries.tell("the integrator is Langevin-middle in any case", "langevinBAOAB")
-    entries.tell("how often is for the program to say", "stochRescaleFreq")
+    entries.tell("the integrator is always Langevin-middle", "langevinBAOAB")
+    entries.tell("Quilt chooses the interval", "stochRescaleFreq")
     if langevin:
         entries.refuse("one friction for all atoms: langevinDamping", "langevinFile", "langevinCol")
     entries.tell(
-        "nothing, without the thermostat that it is of",
+        "no effect without this thermostat",
         *("langevinTemp", "langevinDamping", "stochRescaleTemp", "stochRescalePeriod"),
         *("langevinFile", "langevinCol", "tCoupleFile", "tCoupleCol", "tCoupleTemp"),
         *("rescaleTemp", "reassignTemp", "reassignIncr", "reassignHold"),
@@ -319,7 +319,7 @@ def _barostat(control: Control, entries: Entries) -> None:
     elif found:
         _constant_pressure(control, entries, found[0])
     entries.tell(
-        "nothing, without the barostat that it is of",
+        "no effect without this barostat",
         *("langevinPistonTarget", "langevinPistonPeriod", "langevinPistonDecay"),
         *("langevinPistonTemp", "BerendsenPressureTarget", "BerendsenPressureFreq"),
         *("BerendsenPressureCompressibility", "BerendsenPressureRelaxationTime"),
@@ -359,7 +359,7 @@ def _piston(control: Control, entries: Entries) -> None:
         "a time constant of its own"
     )
     entries.tell(
-        "nothing, of stochastic cell rescaling", "langevinPistonPeriod", "langevinPistonDecay"
+        "no effect on stochastic cell rescaling", "langevinPistonPeriod", "langevinPistonDecay"
     )
 
 
@@ -411,7 +411,7 @@ def _electric_field(control: Control, entries: Entries) -> None:
     """A constant field; E in kcal/(mol A e)."""
     if not entries.switch("eFieldOn"):
         entries.tell(
-            "nothing, without eFieldOn",
+            "no effect without eFieldOn",
             *("eField", "eFieldFreq", "eFieldPhase", "eFieldNormalized"),
         )
         return
@@ -459,7 +459,7 @@ def _rest(entries: Entries) -> None:
         "langevinPistonBarrier",
     )
     entries.refuse(
-        "not supported: leave it out, and say in [[restraint]] of a TOML file what it holds",
+        "not supported: leave it out, and use [[restraint]] of a TOML file",
         *("fixedAtoms", "colvars"),
     )
     entries.refuse(
@@ -471,7 +471,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.refuse('say it as lennard_jones = "pme" in [nonbonded] of a TOML file', "LJPME")
     entries.tell(
-        "nothing, without the features that they belong to",
+        "no effect without the features to which they belong",
         *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig"),
     )
     entries.tell("minimisations are by L-BFGS", "minTinyStep", "minBabyStep", "minLineGoal")

@@ -36,7 +36,7 @@ _COSINE = (
 def take_extra_bonds(control: Control, entries: Entries) -> None:
     """A restraint for each line of the files."""
     if not entries.switch("extraBonds"):
-        why = "nothing, without extraBonds"
+        why = "no effect without extraBonds"
         entries.tell(why, "extraBondsFile", "extraBondsCosAngles")
         return
     cosines = entries.switch("extraBondsCosAngles", True)

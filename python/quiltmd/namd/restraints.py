@@ -25,7 +25,7 @@ def take_restraints(control: Control, entries: Entries) -> None:
     """A position restraint for each force constant in the file."""
     if not entries.switch("constraints"):
         entries.tell(
-            "nothing, without constraints",
+            "no effect without constraints",
             *("consref", "conskfile", "conskcol", "consexp", "constraintScaling"),
         )
         return
