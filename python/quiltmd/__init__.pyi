@@ -27,6 +27,7 @@ from .description.thermostats.nose_hoover import NoseHooverChain
 from .description.thermostats.velocity_rescaling import VelocityRescaling
 from .description.topology import Topology
 from .engine.execution import Execution, devices
+from .engine.external_factory import ExternalFactory
 from .engine.reference import reference, reference_virial
 from .engine.worker_settings import Workers
 from .errors import (
@@ -75,6 +76,7 @@ __all__ = [
     "CheckpointReporter",
     "DcdWriter",
     "Execution",
+    "ExternalFactory",
     "ExternalForce",
     "ExternalForceError",
     "Frame",

@@ -16,6 +16,7 @@ from boxes import warm_water
 import quiltmd
 from quiltmd import (
     CellRescaling,
+    ExternalFactory,
     ExternalForce,
     LangevinMiddle,
     Nonbonded,
@@ -30,6 +31,7 @@ from quiltmd import (
     restrain,
 )
 from quiltmd.commands.energy import evaluate
+from quiltmd.engine.external_calls import make_engine_alone
 from quiltmd.errors import ExternalForceError
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.exchange.states import temperature_states
@@ -417,6 +419,64 @@ def test_settings_that_do_not_go_together(
         simulation(*water, external=external)
 
 
+@pytest.fixture(scope="module")
+def factory(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Makes springs of a module that lies in a folder of its own; `k` or a fault as options."""
+    folder = tmp_path_factory.mktemp("modules")
+    (folder / "springs_of_workers.py").write_text(
+        "import numpy as np\nimport quiltmd\n\n\n"
+        "class Pull(quiltmd.ExternalForce):\n"
+        "    atoms = [0, 300]\n\n"
+        "    def __init__(self, k=200.0, fails_at=10**9, update_every=0):\n"
+        "        self.k, self.fails_at, self.update_every = k, fails_at, update_every\n\n"
+        "    def compute(self, step, positions, box):\n"
+        "        if step >= self.fails_at:\n"
+        "            raise ValueError('no model today')\n"
+        "        pull = self.k * (positions[1] - positions[0])\n"
+        "        return 0.5 * float(pull @ pull) / self.k, np.array([pull, -pull])\n\n"
+        "    def update(self, step, positions, box):\n"
+        "        pass\n"
+    )
+
+    def make(**options: Any) -> ExternalFactory:
+        return ExternalFactory("springs_of_workers:Pull", str(folder), options)
+
+    return make
+
+
+WORKERS: dict[str, dict[str, Any]] = {
+    "worker": {"device": "worker:cpu", "ranks": 2},
+    "unix": {"device": "ranks:worker:cpu,worker:cpu,worker:cpu", "transport": "unix"},
+    "tcp": {"device": "ranks:worker:cpu,worker:cpu", "transport": "tcp"},
+}
+
+
+@pytest.mark.parametrize("where", WORKERS)
+def test_workers_make_it_by_a_factory(
+    water: tuple[System, State], factory: Any, where: str
+) -> None:
+    """In processes of their own, by every transport: the same bits; a fault has name and step."""
+    here = simulation(*water, factory())
+    there = simulation(*water, factory(), **WORKERS[where])
+    for run in (here, there):
+        run.run(15)
+    assert quiltmd.digest(there.state()) == quiltmd.digest(here.state())
+    assert there.energies() == here.energies()
+    failing = simulation(*water, factory(fails_at=5), **WORKERS[where])
+    with pytest.raises(QuiltError, match="step 5: external force 'pull': .*no model today"):
+        failing.run(40)
+
+
+def test_what_workers_would_lose_is_refused(water: tuple[System, State], factory: Any) -> None:
+    with pytest.raises(QuiltError, match="'pull' has update_every = 10"):
+        simulation(*water, factory(update_every=10), device="worker:cpu")
+
+
+def test_served_devices_run_no_code_of_clients() -> None:
+    with pytest.raises(QuiltError, match="runs no functions of its clients"):
+        make_engine_alone({}, {}, {}, {"external": [{"factory": "os:system"}]})
+
+
 def test_engines_elsewhere_are_refused_by_name(water: tuple[System, State]) -> None:
     with pytest.raises(QuiltError, match="'springs' is an object of this process"):
         simulation(*water, Springs(), device="worker:cpu")
@@ -506,9 +566,7 @@ def test_a_configuration_names_it_and_a_resume_remembers(tmp_path: Path) -> None
 
 def test_a_function_that_makes_no_force_is_named(tmp_path: Path) -> None:
     settings = config.read_config(configured(tmp_path, "no", "none"))
-    with pytest.raises(
-        QuiltError, match=r"\[\[external\]\] factory = 'pulling:none': it returns int"
-    ):
+    with pytest.raises(QuiltError, match="external factory 'pulling:none': it returns int"):
         runner.start(config.build_config(settings))
 
 

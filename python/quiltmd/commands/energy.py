@@ -184,7 +184,7 @@ def _simulation(config: Config, system: System, state: State, engine: EngineFact
         device=run.device,
         ranks=run.ranks,
         threads=run.threads,
-        external=[section.make() for section in config.external],
+        external=[section.build() for section in config.external],
         engine=engine,
     )
 

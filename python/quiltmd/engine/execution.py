@@ -196,6 +196,12 @@ class Execution:
                 f"{instead}"
             )
 
+    def is_compared(self) -> bool:
+        """Whether several devices, or one several times, do the same and are compared by bits."""
+        places = parse_device(self._device_of_ranks())
+        has_wholes = not has_rank_on_each(self._device_of_ranks()) and len(places) > 1
+        return bool(self.workers.spares or self.workers.verify or has_wholes)
+
     def _device_of_ranks(self) -> str:
         return device_of_ranks(self.device, self.hosts)
 

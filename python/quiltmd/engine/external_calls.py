@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,7 +21,9 @@ from ..description.external_force import (
 from ..description.state import State
 from ..description.system import System
 from ..errors import ExternalForceError, QuiltError
-from .core import load_core
+from .core import Engine, load_core, make_engine
+from .external_factory import ExternalFactory
+from .places import is_forwarded
 
 F64 = NDArray[np.float64]
 _LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
@@ -40,10 +43,17 @@ class ExternalCalls:
         The user's.
     atoms:
         Indices of its atoms.
+    factory:
+        What has made it, and can make it in another process.
     """
 
-    def __init__(self, force: ExternalForce, atoms: NDArray[np.int32]) -> None:
-        self.force, self.atoms, self.name = force, atoms, label(force)
+    def __init__(
+        self,
+        force: ExternalForce,
+        atoms: NDArray[np.int32],
+        factory: ExternalFactory | None = None,
+    ) -> None:
+        self.force, self.atoms, self.name, self.factory = force, atoms, label(force), factory
         self.is_deterministic = True
         self.has_virial = not force.uses_box
 
@@ -154,28 +164,89 @@ def energy_names() -> set[str]:
     return {*_FAMILIES, *(name for form in forms for name in form["energies"])}
 
 
-def external_calls(forces: Sequence[ExternalForce], system: System) -> tuple[ExternalCalls, ...]:
+def external_calls(
+    forces: Sequence[ExternalForce | ExternalFactory], system: System
+) -> tuple[ExternalCalls, ...]:
     """Calls of these forces; QuiltError, which names the force, where one does not suit."""
     if not forces:
         return ()
-    check_forces(forces, energy_names())
-    return tuple(ExternalCalls(force, atoms_of(force, system)) for force in forces)
+    factories = [one if isinstance(one, ExternalFactory) else None for one in forces]
+    made = [one.make() if isinstance(one, ExternalFactory) else one for one in forces]
+    check_forces(made, energy_names())
+    return tuple(
+        ExternalCalls(force, atoms_of(force, system), factory)
+        for force, factory in zip(made, factories, strict=True)
+    )
 
 
-def refuse_workers(calls: Sequence[ExternalCalls], run: dict[str, Any]) -> None:
-    """QuiltError where the engine is in another process than the forces."""
-    if calls and "workers" in run:
+def with_external(calls: Sequence[ExternalCalls], run: dict[str, Any]) -> dict[str, Any]:
+    """Settings of where an engine runs, with forces from outside for it.
+
+    QuiltError, which names the force, where it is in another process, and cannot be made there.
+    """
+    if not calls:
+        return run
+    if "workers" not in run:
+        return run | {"external": [one.settings() for one in calls]}
+    for one in calls:
+        where = f"external force '{one.name}'"
+        if one.factory is None:
+            raise QuiltError(
+                f"{where} is an object of this process, and an engine on device '{run['device']}' "
+                "is in another: give an ExternalFactory, or choose device 'cpu', whose ranks are "
+                "in this process"
+            )
+        if one.force.update_every:
+            raise QuiltError(
+                f"{where} has update_every = {one.force.update_every}, and what it remembers in "
+                f"another process (device '{run['device']}') would be lost with it: choose device "
+                "'cpu', whose ranks are in this process"
+            )
+        if is_forwarded(run["device"]):
+            raise QuiltError(f"{where} runs on the CPU alone: choose device cpu or worker:cpu")
+    specs = [{**asdict(one.factory), "atoms": one.atoms.tolist()} for one in calls if one.factory]
+    return run | {"execution": {**run["execution"], "external": specs}}
+
+
+def make_engine_calling(
+    system: dict[str, Any],
+    nonbonded: dict[str, Any],
+    integrator: dict[str, Any],
+    run: dict[str, Any],
+) -> Engine:
+    """The engine of the core, with forces from outside made here by their factories.
+
+    It runs code of whoever sends these settings: not for clients that may not.
+    """
+    external = []
+    for spec in run.get("external", ()):
+        atoms = np.array(spec["atoms"], dtype=np.int32)
+        factory = ExternalFactory(spec["factory"], spec["path"], spec["options"])
+        external.append(ExternalCalls(factory.make(), atoms, factory).settings())
+    return make_engine(system, nonbonded, integrator, run | {"external": external})
+
+
+def make_engine_alone(
+    system: dict[str, Any],
+    nonbonded: dict[str, Any],
+    integrator: dict[str, Any],
+    run: dict[str, Any],
+) -> Engine:
+    """The engine of the core; QuiltError where it is to call functions of the client."""
+    if run.get("external"):
         raise QuiltError(
-            f"external force '{calls[0].name}' is an object of this process, and an engine on "
-            f"device '{run['device']}' is in another: choose device 'cpu', whose ranks are in this "
-            "process"
+            "a device of `quiltmd serve` runs no functions of its clients, such as external forces"
         )
+    return make_engine(system, nonbonded, integrator, run)
 
 
-def tried(calls: Sequence[ExternalCalls], state: State, barostat: bool) -> Iterator[str]:
+def tried(
+    calls: Sequence[ExternalCalls], state: State, barostat: bool, is_compared: bool
+) -> Iterator[str]:
     """Calls each with the state; what is odd about them, a line each.
 
-    QuiltError where one returns no virial, and a barostat needs it.
+    QuiltError where one returns no virial and a barostat needs it, or other bits for the same input
+    and bits of several devices are compared.
     """
     for one in calls:
         one.try_twice(state.step, state.positions, state.box)
@@ -187,6 +258,11 @@ def tried(calls: Sequence[ExternalCalls], state: State, barostat: bool) -> Itera
             )
         if not one.has_virial and state.box is not None:
             yield f"{where} depends on the box and returns no virial: pressures lack its part"
+        if not one.is_deterministic and is_compared:
+            raise QuiltError(
+                f"{where} gives other bits for the same input, and devices that do the same are "
+                "compared by bits: leave out spares, verify and further devices"
+            )
         if not one.is_deterministic:
             yield (
                 f"{where} gives other bits for the same input: the trajectory will not be the same "
@@ -215,11 +291,6 @@ def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> N
         if one.name not in states:
             raise QuiltError(f"{where}: the checkpoint does not have what it remembers")
         one.force.set_state(states[one.name])
-
-
-def settings_of(calls: Sequence[ExternalCalls]) -> dict[str, Any]:
-    """Settings for the core, beside those of where it runs; none without forces from outside."""
-    return {"external": [one.settings() for one in calls]} if calls else {}
 
 
 def _bits(found: tuple[float, F64, list[float]]) -> tuple[str, bytes]:

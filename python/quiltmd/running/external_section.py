@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ..description.external_force import ExternalForce
-from ..errors import QuiltError
+from ..engine.external_factory import ExternalFactory
 from .factory_section import FactorySection
 
 
@@ -22,15 +21,7 @@ class ExternalSection(FactorySection):
 
     kind: Literal["python"] = Field(description="What it is: python, a function in Python.")
 
-    def make(self) -> ExternalForce:
-        """The force; QuiltError where the function returns none, or fails."""
-        factory = self.find()
-        try:
-            made = factory(**self.options)
-        except Exception as error:
-            raise QuiltError(f"{self.where}: {type(error).__name__}: {error}") from error
-        if not isinstance(made, ExternalForce):
-            raise QuiltError(
-                f"{self.where}: it returns {type(made).__name__}, not an ExternalForce"
-            )
-        return made
+    def build(self) -> ExternalFactory:
+        """What makes the force, where the engine is."""
+        path = None if self.path is None else str(self.path)
+        return ExternalFactory(self.factory, path, self.options)

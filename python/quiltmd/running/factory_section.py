@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import importlib
 import re
-import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from ..errors import QuiltError
+from ..engine.external_factory import find_function
 from .section import AbsolutePath, Section
 
 _NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
@@ -39,29 +37,12 @@ class FactorySection(Section):
             raise ValueError('must be "module:function"')
         return text
 
+    def find(self) -> Callable[..., Any]:
+        """The function; QuiltError where there is none, or its module cannot be imported."""
+        path = None if self.path is None else str(self.path)
+        return find_function(self.factory, path, self.where)
+
     @property
     def where(self) -> str:
         """What opens messages about it."""
         return f"[[{self.table}]] factory = '{self.factory}'"
-
-    def find(self) -> Callable[..., Any]:
-        """The function; QuiltError where there is none, or its module cannot be imported."""
-        module, _, name = self.factory.partition(":")
-        added = [] if self.path is None else [str(self.path)]
-        sys.path[:0] = added
-        try:
-            found: Any = importlib.import_module(module)
-        except Exception as error:
-            kind = type(error).__name__
-            places = f" in {self.path} or where Python finds modules" if added else ""
-            raise QuiltError(
-                f"{self.where}: the module cannot be imported{places} ({kind}: {error})"
-            ) from error
-        finally:
-            del sys.path[: len(added)]
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if not callable(found):
-            raise QuiltError(f"{self.where}: the module has no function or class of this name")
-        factory: Callable[..., Any] = found
-        return factory

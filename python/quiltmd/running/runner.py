@@ -266,7 +266,7 @@ def make_simulation(
         config.make_integrator(),
         thermostat=config.make_thermostat(),
         barostat=config.barostat.build(config.integrator),
-        external=[section.make() for section in config.external],
+        external=[section.build() for section in config.external],
         engine=engine,
         **config.execution().settings(),
     )

@@ -56,12 +56,12 @@ from ..engine.core import Engine, EngineFactory, counted_heat
 from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport
 from ..engine.external_calls import (
     external_calls,
-    refuse_workers,
     set_states,
-    settings_of,
     states_of,
     tried,
+    with_external,
 )
+from ..engine.external_factory import ExternalFactory
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError, QuiltWarning, SimulationError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
@@ -114,7 +114,8 @@ class Simulation(Readout):
         Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
         other patches round differently.
     external:
-        Forces from outside: functions of yours (`ExternalForce`); on the CPU, in this process.
+        Forces from outside: functions of yours (`ExternalForce`), on the CPU and in this process;
+        or what makes them in workers, too (`ExternalFactory`).
     engine:
         Makes the engine; tests pass a stand-in.
 
@@ -142,7 +143,7 @@ class Simulation(Readout):
         away: Away = 1,
         workers: Workers | None = None,
         hosts: tuple[str, ...] = (),
-        external: Sequence[ExternalForce] = (),
+        external: Sequence[ExternalForce | ExternalFactory] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
         _refuse_mismatch(system, state)
@@ -165,8 +166,7 @@ class Simulation(Readout):
         self._execution = Execution(
             device, ranks, threads, balance, transport, mesh, away, workers or Workers(), hosts
         )
-        where = self._execution.resolve() | settings_of(self._external)
-        refuse_workers(self._external, where)
+        where = with_external(self._external, self._execution.resolve())
         self.device: str = where["device"]
         self.ranks: int = where["ranks"]
         self._make = self._maker(engine, state.box)
@@ -182,7 +182,9 @@ class Simulation(Readout):
         self.box = state.box
         self._described = True
         self.set_state(state)
-        self._warn(tried(self._external, state, self.barostat is not None))
+        self._warn(
+            tried(self._external, state, self.barostat is not None, self._execution.is_compared())
+        )
         if self.centre_of_mass.follows_lists:
             every = int(self.describe()["remove_com_every"])
             super().__setattr__("centre_of_mass", self.centre_of_mass.chosen(every))
@@ -467,8 +469,7 @@ class Simulation(Readout):
             Where the device cannot be used.
         """
         execution = replace(self._execution, device=device, hosts=())
-        where = execution.resolve() | settings_of(self._external)
-        refuse_workers(self._external, where)
+        where = with_external(self._external, execution.resolve())
         now = self.checkpoint()
         with self._changing():
             engine = self._make(where)

@@ -26,8 +26,9 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn
 
-from ..engine.core import load_core, make_engine
+from ..engine.core import load_core
 from ..engine.execution import core_numbers, devices
+from ..engine.external_calls import make_engine_calling
 from ..engine.hosts import Process, started, started_together
 from ..errors import QuiltError
 from . import lifelines
@@ -280,7 +281,7 @@ def _serve_session(
         close = partial(connection.shutdown, socket.SHUT_RDWR)
         gone = partial(_end_if_silent, first_host)
         channel = Channel(number, number, close, _CLIENT_GONE, encryption)
-        Session(channel, make_engine).serve(gone)
+        Session(channel, make_engine_calling).serve(gone)
 
 
 def _end_if_silent(first_host: str, reason: Exception) -> None:

@@ -14,7 +14,8 @@ import socket
 import sys
 from functools import partial
 
-from ..engine.core import make_engine
+from ..engine.core import EngineFactory
+from ..engine.external_calls import make_engine_alone, make_engine_calling
 from .channel import Channel
 from .session import Session
 from .tls import TOKEN_SIZE, Certificate, Encryption
@@ -30,9 +31,9 @@ def main() -> None:
     if "encrypted" in sys.argv[2:]:
         token = sys.stdin.buffer.read(TOKEN_SIZE)
         encryption = Encryption.at_server(token, Certificate(sys.stdin.read()))
-        _serve(Channel(descriptor, descriptor, close, _CLIENT_GONE, encryption))
+        _serve(Channel(descriptor, descriptor, close, _CLIENT_GONE, encryption), make_engine_alone)
     else:
-        _serve(Channel(descriptor, descriptor, close))
+        _serve(Channel(descriptor, descriptor, close), make_engine_calling)
 
 
 def serve_on_stdio() -> None:
@@ -42,13 +43,13 @@ def serve_on_stdio() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    _serve(Channel(read, write, partial(os.close, write), _CLIENT_GONE))
+    _serve(Channel(read, write, partial(os.close, write), _CLIENT_GONE), make_engine_calling)
 
 
-def _serve(channel: Channel) -> None:
+def _serve(channel: Channel, factory: EngineFactory) -> None:
     faulthandler.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    Session(channel, make_engine).serve(gone=lambda _: os._exit(0))
+    Session(channel, factory).serve(gone=lambda _: os._exit(0))
 
 
 if __name__ == "__main__":

@@ -203,7 +203,8 @@ class Session:
         beside: int = 1,
     ) -> Message:
         """Makes the engine, which shares cores with others; tells of the device that was chosen."""
-        run = Execution(**execution).resolve() | self._peers
+        external = execution.pop("external", [])
+        run = Execution(**execution).resolve() | self._peers | {"external": external}
         if execution.get("threads") is None:
             run["threads"] = max(1, run["threads"] // beside)
         self._engine = self._factory(system, nonbonded, integrator, run)

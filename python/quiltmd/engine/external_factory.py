@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of the user's by name, and forces from outside that they make where the engine is."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..description.external_force import ExternalForce
+from ..errors import QuiltError
+
+
+def find_function(factory: str, path: str | None, where: str) -> Callable[..., Any]:
+    """The function "module:function", whose module is looked for in the folder `path` first.
+
+    QuiltError, opened by `where`, where there is none, or its module cannot be imported.
+    """
+    module, _, name = factory.partition(":")
+    added = [] if path is None else [path]
+    sys.path[:0] = added
+    try:
+        found: Any = importlib.import_module(module)
+    except Exception as error:
+        kind = type(error).__name__
+        places = f" in {path} or where Python finds modules" if added else ""
+        raise QuiltError(
+            f"{where}: the module cannot be imported{places} ({kind}: {error})"
+        ) from error
+    finally:
+        del sys.path[: len(added)]
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise QuiltError(f"{where}: the module has no function or class of this name")
+    function: Callable[..., Any] = found
+    return function
+
+
+@dataclass(frozen=True)
+class ExternalFactory:
+    """A force from outside by the function that makes it, which workers call, too.
+
+    Attributes
+    ----------
+    factory:
+        Module and function, "module:function".
+    path:
+        Folder in which the module is looked for first.
+    options:
+        Keywords that the function is called with.
+    """
+
+    factory: str
+    path: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def make(self) -> ExternalForce:
+        """The force; QuiltError where the function fails, or returns none."""
+        where = f"external factory '{self.factory}'"
+        function = find_function(self.factory, self.path, where)
+        try:
+            made = function(**self.options)
+        except Exception as error:
+            raise QuiltError(f"{where}: {type(error).__name__}: {error}") from error
+        if not isinstance(made, ExternalForce):
+            raise QuiltError(f"{where}: it returns {type(made).__name__}, not an ExternalForce")
+        return made
