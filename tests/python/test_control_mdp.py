@@ -14,9 +14,12 @@ from control_examples import FILES, MDP, changed, noted, read
 
 from quiltmd import BerendsenThermostat, NoseHooverChain, VelocityRescaling
 from quiltmd.description.heat_baths import BathGroup
-from quiltmd.errors import QuiltError
+from quiltmd.errors import InputError, QuiltError
+from quiltmd.inputs.checkpoints import find_state
 from quiltmd.inputs.control_files import read_control
 from quiltmd.running.config import build_config
+
+LEFT = {"final": ["cif", "pdb", "ncrst", "gro"]}
 
 
 @pytest.mark.parametrize(
@@ -218,7 +221,7 @@ def test_mdp(tmp_path: Path) -> None:
             "defines": ["POSRES_NOT", "FLEX=2"],
             "reference_scaling": "none",
         },
-        "output": {"log_every": 250, "trajectory_every": 500},
+        "output": {**LEFT, "log_every": 250, "trajectory_every": 500},
     }
     assert noted(found, "leap-frog", "nstlist")
 
@@ -488,7 +491,7 @@ def test_rival_options_of_mdp(tmp_path: Path) -> None:
     """The one that holds is taken over, and the others are noted."""
     text = "nstlog = 100\nnstxout = 50\ngen-vel = yes\ngen-temp = 200\ngen-seed = 5\nld-seed = 6\n"
     found = read(tmp_path, "md.mdp", changed(MDP, text))
-    assert found.settings["output"] == {"log_every": 250, "trajectory_every": 500}
+    assert found.settings["output"] == {**LEFT, "log_every": 250, "trajectory_every": 500}
     assert found.settings["integrator"]["seed"] == 5
     assert found.settings["run"]["start_temperature"] == 200
     assert noted(found, "nstlog 100: one log", "nstxout 50: one trajectory", "ld-seed 6: one seed")
@@ -498,3 +501,17 @@ def test_rival_options_of_mdp(tmp_path: Path) -> None:
     assert noted(found, "gen-seed 5: no effect without gen-vel")
     found = read(tmp_path, "md.mdp", changed(MDP, "vdw_modifier = Potential-shift\n"))
     assert noted(found, "rvdw-switch 0.85: no effect without a switching vdw-modifier")
+
+
+def test_a_run_of_an_mdp_is_what_comes_next(tmp_path: Path) -> None:
+    """It leaves a gro file; where GROMACS would have written em.gro, the folder of it is named."""
+    settings = read(tmp_path, "em.mdp", MDP).settings
+    assert settings["output"]["final"] == ["cif", "pdb", "ncrst", "gro"]
+    (tmp_path / "em-quilt").mkdir()
+    (tmp_path / "em-quilt" / "checkpoint.qmd").touch()
+    for missing in ("em.gro", "em.cpt", "em-quilt/last.gro"):
+        with pytest.raises(
+            InputError, match=r"no such file, but .*em-quilt is the folder of a run"
+        ):
+            find_state(tmp_path / missing)
+    assert find_state(tmp_path / "other.gro") == tmp_path / "other.gro"

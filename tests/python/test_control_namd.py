@@ -10,6 +10,7 @@ from typing import Any
 import MDAnalysis
 import numpy as np
 import pytest
+from command import quiltmd as run_command
 from control_examples import NAMD, changed, noted, read
 from scipy.special import erfc
 
@@ -17,6 +18,7 @@ import quiltmd
 from quiltmd.errors import InputError
 from quiltmd.inputs.control_files import Control, read_control
 from quiltmd.namd.script import arithmetic
+from quiltmd.outputs.checkpoint import read_checkpoint
 from quiltmd.running.config import build_config
 
 
@@ -56,6 +58,7 @@ def test_namd(tmp_path: Path) -> None:
         "output": {
             "dir": str(tmp_path / "out/apoa1"),
             "log_every": 50,
+            "final": ["cif", "pdb", "ncrst", "namd"],
             "trajectory_every": 0,  # without dcdfreq
         },
     }
@@ -502,3 +505,50 @@ def test_how_often_and_how_long_namd_runs(tmp_path: Path) -> None:
     assert read(tmp_path, "run.namd", text).settings["run"]["minimize_iterations"] == 50
     off = read(tmp_path, "run.namd", changed(NAMD, "switching off"))
     assert noted(off, "switchdist 10: no effect without switching")
+
+
+def test_a_configuration_goes_on_from_the_run_of_another(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """With the names of NAMD's manual, where a run has left its last files in a folder."""
+    box = quiltmd.load(*alanine)[1].box
+    assert box is not None
+    head = f"""
+amber on
+parmfile {alanine[0]}
+1-4scaling 0.833333
+exclude scaled1-4
+cutoff 9
+switching off
+PME on
+PMEGridSpacing 1.0
+rigidBonds all
+outputEnergies 5
+timestep 1
+"""
+    cell = "".join(
+        f"cellBasisVector{k + 1} {' '.join(str(one) for one in row)}\n"
+        for k, row in enumerate(box * 10)
+    )
+    first = f"{head}ambercoor {alanine[1]}\n{cell}temperature 300\noutputname eq\nrun 10\n"
+    (tmp_path / "eq.namd").write_text(first)
+    second = """ambercoor absent.crd
+bincoordinates eq.restart.coor
+binvelocities eq.vel
+extendedSystem eq.xsc
+outputname md
+firsttimestep 10
+run 10
+"""
+    (tmp_path / "md.namd").write_text(head + second)
+    for name in ("eq.namd", "md.namd"):
+        done = run_command("run", name, "--device", "cpu", "--threads", "1", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert "eq.restart.coor: it is final.coor of the run in" in " ".join(done.stderr.split())
+    before, after = (read_checkpoint(tmp_path / name / "checkpoint.qmd") for name in ("eq", "md"))
+    assert after.state.step == before.state.step + 10
+    alone = tmp_path / "md.namd"
+    alone.write_text(alone.read_text().replace("eq.vel", "other.vel"))
+    done = run_command("run", "md.namd", "--overwrite", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "other.vel" in done.stderr

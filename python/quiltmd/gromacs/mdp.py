@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from ..description.checks import LAST_STEP
 from ..errors import InputError
+from ..outputs.formats import FINAL
 from ..reading.entries import Control, Entries, Entry, is_off, is_one
 from ..reading.fixed_width import read_bytes
 from .mdp_coupling import take_coupling
@@ -344,6 +345,7 @@ def _output(control: Control, entries: Entries) -> None:
     one = "one trajectory: nstxout-compressed is used"
     frames = _chosen(entries, one, wanted, "nstxout-compressed", "nstxout")
     control.set("output", "trajectory_every", frames or 0)
+    control.set("output", "final", [*FINAL, "gro"])
     entries.tell("energies are those of logged steps", "nstcalcenergy")
     entries.tell("the trajectory has all atoms; [[trajectory]] selects", "compressed-x-grps")
     unwritten = ("nstvout", "nstfout", "compressed-x-precision", "energygrps")

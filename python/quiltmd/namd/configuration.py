@@ -20,12 +20,14 @@ from ..description.box import lengths_angles
 from ..description.electric_field import ELECTRONVOLT
 from ..description.thermostats.velocity_rescaling import VelocityRescaling
 from ..errors import InputError
+from ..outputs.formats import FINAL
 from ..reading.entries import Control, Entries, Entry, is_one
 from ..reading.mesh import MeshWords, take_mesh
 from ..reading.units import ANGSTROM, KCAL
 from .cell import read_cell
 from .extra_bonds import take_extra_bonds
 from .keywords import KEYWORDS
+from .last_files import last_file
 from .restraints import take_restraints
 from .script import statements
 
@@ -81,7 +83,7 @@ def _files(control: Control, entries: Entries) -> None:
         entries.note("the binary coordinates are used instead", text)
     for entry, key in ((topology, "topology"), (binary or text, "coordinates")):
         if entry is not None:
-            control.set("system", key, _path(control, entry.value))
+            control.set("system", key, last_file(control, _path(control, entry.value)))
     parameters = [_path(control, entry.value) for entry in entries.take_all("parameters")]
     control.set("system", "parameters", parameters or None)
     entries.tell("parameter files are recognised by content", "paraTypeCharmm", "paraTypeXplor")
@@ -117,7 +119,7 @@ def _box(control: Control, entries: Entries) -> None:
     if extended is not None:
         if any(vectors):
             control.notes.append("cellBasisVector: the cell is that of extendedSystem")
-        vectors = read_cell(_path(control, extended.value))
+        vectors = read_cell(last_file(control, _path(control, extended.value)))
     entries.tell("the origin of the cell changes nothing", "cellOrigin")
     if any(vector is not None for vector in vectors):
         lengths, angles = lengths_angles(_cell(control, vectors) * ANGSTROM)
@@ -248,7 +250,7 @@ def _velocities(control: Control, entries: Entries) -> float | None:
         entries.reject(temperature[-1], f"not beside {file.name}: leave out one of them")
     if text is not None and binary is not None:
         entries.note("the binary velocities are used instead", text)
-    control.set("system", "velocities", _path(control, file.value))
+    control.set("system", "velocities", last_file(control, _path(control, file.value)))
     return None
 
 
@@ -435,6 +437,7 @@ def _output(control: Control, entries: Entries) -> None:
     ):
         control.set("output", key, entries.whole(keyword))
     control.settings.setdefault("output", {}).setdefault("trajectory_every", 0)
+    control.set("output", "final", [*FINAL, "namd"])
     entries.tell(
         "in the trajectory molecules are whole, in the cell",
         *("wrapAll", "wrapWater", "wrapNearest"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats of trajectories by the suffix of a file's name.
+"""The formats of trajectories by the suffix of a file's name, and those of last structures.
 
 A new format is a module with a `Format` and a row here.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 from ..errors import QuiltError
 from .dcd import DcdFormat
@@ -24,6 +25,8 @@ _FORMATS: dict[str, type[Format]] = {
     ".h5md": H5mdFormat,
 }
 SUFFIXES = tuple(_FORMATS)
+FinalFormat = Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"]  # of last structures
+FINAL: tuple[FinalFormat, ...] = ("cif", "pdb", "ncrst")  # unless others are asked for
 
 
 def check_contents(name: str, velocities: bool, forces: bool, precision: float | None) -> None:

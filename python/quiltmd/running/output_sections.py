@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,7 +13,7 @@ from ..description.settings import OnResume
 from ..description.units import Nanometres, Unit
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
-from ..outputs.formats import check_contents
+from ..outputs.formats import FINAL, FinalFormat, check_contents
 from .section import AbsolutePath, Section
 
 if sys.version_info >= (3, 11):
@@ -22,7 +22,6 @@ else:
     import tomli as tomllib
 
 
-FinalFormat = Literal["cif", "pdb", "gro", "ncrst", "rst7", "namd"]
 TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
 
 
@@ -58,7 +57,7 @@ class OutputSection(Section):
         description="Measure the time of every task or kernel over a short stretch of the run.",
     )
     final: Annotated[tuple[FinalFormat, ...], OnResume.MAY_CHANGE] = Field(
-        default=("cif", "pdb", "ncrst"),
+        default=FINAL,
         description="Formats of the last structure: cif, pdb (if it fits), gro, "
         "ncrst, rst7, namd (coor, vel and xsc).",
     )
