@@ -101,7 +101,7 @@ def test_run_says_which_files_do_not_go_together(
         started(monkeypatch, top)
     os.mkdir("done")
     Path("done/config.toml").write_text("[run]\nsteps = 1\n")
-    with pytest.raises(QuiltError, match="carry it on with 'quiltmd run --resume done'"):
+    with pytest.raises(QuiltError, match="continue it with 'quiltmd run --resume done'"):
         started(monkeypatch, "done")
     with pytest.raises(QuiltError, match=r"leave out --timestep, md\.toml, top"):
         raise call("run", "--resume", "done", "md.toml", "top", "--timestep", 1e-3).exception

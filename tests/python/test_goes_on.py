@@ -182,7 +182,7 @@ def test_velocities_are_of_the_first_stage() -> None:
     found = [stage.config.system.velocities for stage in stages_of(settings)]
     assert found == [Path("x.vel").absolute(), None]
     stages[0]["run"] = {"steps": 5, "minimize": True}
-    with pytest.raises(QuiltError, match="no stage has a use for velocities of"):
+    with pytest.raises(QuiltError, match="no stage uses velocities of"):
         stages_of(settings)
 
 

@@ -162,11 +162,11 @@ def test_how_far_a_run_is(folders: Path, tmp_path: Path) -> None:
     assert facts["what"] == "NVT at 300 K, 2 fs steps"
     assert (facts["state"], facts["steps"], facts["time"]) == ("stopped", "20 of 50", "0.04 ps")
     assert (facts["atoms"], facts["checkpoint"]) == (2269, "step 20")
-    assert facts["carry on with"] == f"quiltmd run --resume {folders / 'run'}"
+    assert facts["continue with"] == f"quiltmd run --resume {folders / 'run'}"
     found = info(folders / "stages")
     assert [found[name]["state"] for name in ("1-one", "2-two")] == ["done", "done"]
     assert found["2-two"]["steps"] == "30 of 30"
-    assert "carry on with" not in found
+    assert "continue with" not in found
 
 
 def test_how_far_an_exchange_is(folders: Path) -> None:

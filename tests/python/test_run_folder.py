@@ -155,7 +155,7 @@ def test_a_start_looks_for_a_run_when_it_has_the_lock(
         return make_folder(self)
 
     monkeypatch.setattr(runner.Folder, "owned", late)
-    with pytest.raises(QuiltError, match="already holds a run"):
+    with pytest.raises(QuiltError, match="already contains a run"):
         runner.start(config, engine=FakeEngine)
     assert len(others) == 1
 

@@ -230,7 +230,7 @@ def test_lost_rows_are_refused(config: Config) -> None:
 
 def test_a_used_folder_is_not_overwritten_by_mistake(config: Config) -> None:
     runner.start(config, engine=FakeEngine)
-    with pytest.raises(QuiltError, match="already holds a run"):
+    with pytest.raises(QuiltError, match="already contains a run"):
         runner.start(config, engine=FakeEngine)
     assert runner.start(config, overwrite=True, engine=FakeEngine).step == STEPS
 

@@ -83,7 +83,7 @@ def test_common_settings_are_for_the_stages_that_have_a_use_for_them(tmp_path: P
     assert heat.integrator.friction == press.integrator.friction == 2.0
     assert free.barostat.build(free.integrator) is heat.barostat.build(heat.integrator) is None
     given["stage"][1]["integrator"]["ensemble"] = "nvt"
-    with pytest.raises(QuiltError, match=r"no stage has a use for pressure of \[barostat\]"):
+    with pytest.raises(QuiltError, match=r"no stage uses pressure of \[barostat\]"):
         stages.stages_of(given)
 
 

@@ -143,7 +143,7 @@ def test_ctrl_c_ends_the_demo(tmp_path: Path) -> None:
         terminal.wait_for(r"step +[1-9]\d*/")
         terminal.type(CTRL_C)
         assert terminal.finish() == 130, terminal.text()
-        assert "carry on with: quiltmd run --resume" in terminal.text()
+        assert "continue with: quiltmd run --resume" in terminal.text()
         assert "what is there now" not in terminal.text()
     assert not (tmp_path / "demo" / "energies.svg").exists()
 

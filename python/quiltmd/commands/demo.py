@@ -119,6 +119,6 @@ def _tell(out: Path) -> None:
         ("energies.svg", "energies and temperature over time"),
         ("log.csv", "the numbers behind it"),
         ("trajectory.dcd", "frames, for VMD, MDAnalysis or mdtraj, together with final.cif"),
-        ("checkpoint.qmd", f"carry on with: quiltmd run --resume {out} --steps N"),
+        ("checkpoint.qmd", f"continue with: quiltmd run --resume {out} --steps N"),
     ):
         say(f"  {out / name}: {meaning}")

@@ -86,7 +86,7 @@ def facts_of_configuration(path: Path, index: Path | None, options: Settings) ->
         return _dry_run(merge(read_config(path), options), str(path))
     facts: dict[str, Any] = {
         "settings": control.settings,
-        "not taken over": control.notes,
+        "without effect or replaced": control.notes,
         "refused": control.refused,
     }
     settings = merge(control.settings, options)

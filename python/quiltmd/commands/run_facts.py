@@ -98,5 +98,5 @@ def _rounded(summary: dict[str, Any]) -> dict[str, Any]:
 
 def _next(folder: Folder, unfinished: bool, command: str) -> dict[str, str]:
     """Commands for the folder."""
-    found = {"carry on with": f"quiltmd {command} --resume {folder.path}"} if unfinished else {}
+    found = {"continue with": f"quiltmd {command} --resume {folder.path}"} if unfinished else {}
     return {**found, "look at it with": f"quiltmd report {folder.path}"}

@@ -315,7 +315,7 @@ def _finish(run: _Run, speed: float) -> Outcome:
     total = speed * len(run.exchange.states)
     if step < run.config.run.steps:
         say(
-            f"stopped at step {step} ({run.stopping.reason()}); carry on with: "
+            f"stopped at step {step} ({run.stopping.reason()}); continue with: "
             f"quiltmd exchange --resume {path}"
         )
         return Outcome(step, True, speed, run.stopping.signal)

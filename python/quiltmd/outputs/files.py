@@ -238,7 +238,7 @@ class GrowingFile:
         if size < length:
             raise QuiltError(
                 f"{self.path}: has {size} bytes where the checkpoint expects {length}; some were "
-                "lost, so the run cannot be carried on; put the complete file back"
+                "lost, so the run cannot be continued; put the complete file back"
             )
         begin = max(min(self._head, length), length - _TAIL)
         self._tail = self.read(begin, length - begin)

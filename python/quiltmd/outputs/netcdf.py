@@ -103,7 +103,7 @@ class NetcdfFormat(FixedSizeFormat):
         if not self._tells_steps:
             raise QuiltError(
                 f"{file.path}: times in single precision do not tell of which steps the frames "
-                "are: without the mark of a checkpoint the run cannot be carried on"
+                "are: without the mark of a checkpoint the run cannot be continued"
             )
         return super().frames(file)
 

@@ -417,7 +417,7 @@ def _end_of_row(file: GrowingFile, columns: str, step: int, every: int) -> int:
     if last < step - step % every:
         raise QuiltError(
             f"{file.path}: the row of step {step - step % every} is missing; rows were lost, so "
-            "the run cannot be carried on"
+            "the run cannot be continued"
         )
     return end
 

@@ -246,7 +246,7 @@ class TrajectoryFile:
         if last != expected and expected >= (every if first is None else first):
             raise QuiltError(
                 f"{self.path}: the frame of step {expected} is missing; frames were lost, so the "
-                "run cannot be carried on; put the complete file back"
+                "run cannot be continued; put the complete file back"
             )
         return end
 

@@ -104,7 +104,7 @@ class Folder:
         aside = f"give --overwrite, which moves them to {self._backup()}"
         if any(file in found for file in checkpoints):
             raise QuiltError(
-                f"{self.path} already holds a run: carry it on with 'quiltmd run --resume "
+                f"{self.path} already contains a run: continue it with 'quiltmd run --resume "
                 f"{self.path}', choose another folder, or {aside.replace('them', 'it')}"
             )
         if found:

@@ -493,7 +493,7 @@ def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
     step = run.simulation.step
     _tell_layout(run.simulation)
     say(
-        f"stopped at step {step}{where} ({run.stopping.reason()}); carry on with: "
+        f"stopped at step {step}{where} ({run.stopping.reason()}); continue with: "
         f"quiltmd run --resume {run.root}"
     )
     return Outcome(step, True, speed, run.stopping.signal)

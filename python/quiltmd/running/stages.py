@@ -293,7 +293,7 @@ def stages_of(settings: dict[str, Any], source: str = "") -> list[Stage]:
             config = _with_other_noise(config, number)
         stages.append(Stage(name, config, merged, frozenset(useless[-1])))
     if names := ", ".join(sorted(set.intersection(*useless))):
-        raise QuiltError(f"{source}: no stage has a use for {names}: leave it out".lstrip(": "))
+        raise QuiltError(f"{source}: no stage uses {names}: leave it out".lstrip(": "))
     return stages
 
 
