@@ -308,7 +308,7 @@ def test_what_does_not_go_together_is_refused(water: tuple[Any, State]) -> None:
         LangevinMiddle(remove_com_every=2**32)
     with pytest.raises(QuiltError, match="2 values for 1 set"):
         CellRescaling(compressibility=(1e-5, 1e-5))
-    with pytest.raises(QuiltError, match="surface needs"):
+    with pytest.raises(QuiltError, match="surface_tension needs"):
         CellRescaling(surface_tension=100.0)
     with pytest.raises(QuiltError, match="BerendsenBarostat: seed is not a known setting"):
         BerendsenBarostat(seed=1)  # type: ignore[call-arg]

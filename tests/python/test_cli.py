@@ -75,7 +75,7 @@ def test_energy_of_frames(octahedron: Files, tmp_path: Path) -> None:
     plain = quiltmd("energy", *octahedron, "--json")
     assert "has 10 frames; these are the energies of frame 0" in plain.stderr
     last = quiltmd("energy", *octahedron, "--json", "--frame", 9)
-    assert "which this is frame 0" not in last.stderr
+    assert "the energies of frame 0" not in last.stderr
     forces = tmp_path / "forces.npy"
     every = quiltmd("energy", *octahedron, "--json", "--all-frames", "--forces", forces)
     results = json.loads(every.stdout)

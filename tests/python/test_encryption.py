@@ -194,7 +194,7 @@ class Relay(Proxy):
 def test_nobody_gets_between(serving: Serving, certificate: Certificate) -> None:
     relay = Relay(serving.server.port, certificate)
     place = parse_place(f"remote:127.0.0.1:{relay.port}/cpu")
-    with pytest.raises(LostError, match="somebody between here and there"):
+    with pytest.raises(LostError, match="somebody may be intercepting"):
         connect(place, Workers(key=serving.key))
     assert relay.seen == b""
     assert comes_true(lambda: not serving.server._sessions)  # its worker has ended
@@ -325,7 +325,7 @@ def test_those_who_say_nothing_keep_no_process_out(certificate: Certificate) -> 
             silent[0].setblocking(False)
             with pytest.raises(BlockingIOError):  # it has not been turned away yet
                 silent[0].recv(1)
-        with pytest.raises(QuiltError, match="process 0 has not come"):
+        with pytest.raises(QuiltError, match="process 0 has not connected"):
             door.first_admitted(0.01)
         for end in (*silent, stranger, theirs):
             end.close()

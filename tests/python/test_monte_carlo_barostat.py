@@ -279,7 +279,7 @@ def test_axes_are_scaled_in_their_sets(peptide: tuple[Any, State]) -> None:
 def test_what_does_not_go_together_is_refused(peptide: tuple[Any, State]) -> None:
     with pytest.raises(QuiltError, match="need a temperature"):
         make(peptide, "langevin", SQUEEZE, integrator=VelocityVerlet())
-    with pytest.raises(QuiltError, match="surface needs"):
+    with pytest.raises(QuiltError, match="surface_tension needs"):
         MonteCarloBarostat(surface_tension=100.0)
     system, state = peptide
     cut = state.positions.copy()

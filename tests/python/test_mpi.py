@@ -290,7 +290,7 @@ def test_processes_of_different_runs_are_refused(tmp_path: Path) -> None:
         text=True,
     )
     assert found.returncode != 0
-    assert "were given different arguments" in found.stderr
+    assert "these have different arguments" in found.stderr
 
 
 @pytest.mark.parametrize(("told", "status"), [(b"\0", 0), (b"\x4b", 75), (b"", 1)])

@@ -129,7 +129,7 @@ def test_the_tolerance_that_is_offered_in_place_of_an_impossible_one_is_possible
         prolate_parameters(box, cutoff, 1e-9)
     offered = float(re.findall(r"choose (\S+) or more", str(refused.value))[0])
     assert prolate_parameters(box, cutoff, offered)[0] > 19
-    with pytest.raises(quiltmd.QuiltError, match="beyond what single precision"):
+    with pytest.raises(quiltmd.QuiltError, match="cannot be reached in single precision"):
         prolate_parameters(box, cutoff, 0.8 * offered)
 
 

@@ -358,7 +358,7 @@ def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
     assert "two-away, pencils" in predicted(*given, "--choices").stdout
     for options in (["--pme", "pencils"], ["--away", 2], ["--not-placed"], ["--weak"]):
         refused = predicted(*given, "--choices", *options)
-        assert "--choices compares ways to run by itself" in str(refused.exception)
+        assert "--choices varies these settings itself" in str(refused.exception)
 
 
 def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_path: Path) -> None:
