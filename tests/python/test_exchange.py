@@ -821,7 +821,7 @@ def test_the_command(alanine: tuple[Path, Path], tmp_path: Path, capsys: Any) ->
     command(analyse=tmp_path / "out")
     assert "300 K, solute at 310 K" in capsys.readouterr().out
     for single in (runs.resume, digest, lambda path: make_report(Folder(path))):
-        with pytest.raises(QuiltError, match="/out holds a replica exchange: use 'quiltmd exchange'"):
+        with pytest.raises(QuiltError, match="/out holds a replica exchange: use 'quiltmd"):
             single(tmp_path / "out")
     with pytest.raises(QuiltError, match="give one of"):
         command()
