@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -66,5 +68,37 @@ def test_what_does_not_go_together_is_refused() -> None:
         System.of([40.0], sigma=0.3, epsilon=1.0, lj_a=[[1.0]])
     with pytest.raises(InputError, match=r"bonds\[0\] names an atom that does not exist"):
         System.of([40.0], bonds=[[0, 1]], bond_parameters=[[0.1, 1.0]])
+    one_bond = [[0, 1]], [[0.1, 1.0]]
+    with pytest.raises(InputError, match=r"either bonds or terms\['bond'\], not both"):
+        System.of(
+            [4.0, 4.0], bonds=one_bond[0], bond_parameters=one_bond[1], terms={"bond": one_bond}
+        )
+    bond = System.of([4.0, 4.0], terms={"bond": one_bond}).terms["bond"]
+    with pytest.raises(InputError, match=r"terms\['angle'\] are of the form 'bond'"):
+        System.of([4.0, 4.0], terms={"angle": bond})
+    with pytest.raises(InputError, match=r"terms\['bond'\] are given twice"):
+        System.of([4.0, 4.0], terms={"bond": one_bond, bond.form: one_bond})
+    with pytest.raises(InputError, match=r"masses has shape \(1, 2\)"):
+        System.of([[4.0, 4.0]])
     with pytest.raises(TypeError, match="spring"):
         System.of([40.0], spring=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"sigma": -0.3, "epsilon": 1.0}, "atom 1: sigma is -0.3, not 0 or more"),
+        ({"sigma": 0.3, "epsilon": [1.0, -1.0, -1.0]}, "atom 2: epsilon is -1, not 0 or more"),
+        ({"sigma": float("inf"), "epsilon": 1.0}, "atom 1: sigma is inf"),
+        ({"sigma": 0.3, "epsilon": float("nan")}, "atom 1: epsilon is nan"),
+        ({"sigma": [0.3, 0.3], "epsilon": 1.0}, r"sigma has shape \(2,\): .* or 3, one for each"),
+        ({"sigma": "wide", "epsilon": 1.0}, "sigma must be one number for all atoms, or one for"),
+        ({"charges": [1.0]}, r"charges has shape \(1,\): .* or 3, one for each"),
+        ({"charges": "+1"}, "charges must be"),
+        ({"constraints": [[0], [1, 2]]}, "system.constraints must be an array of numbers"),
+        ({"constraints": [0, 1, 2]}, r"system.constraints has shape \(3,\)"),
+    ],
+)
+def test_numbers_of_atoms_that_make_no_sense(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        System.of([4.0, 4.0, 4.0], **given)

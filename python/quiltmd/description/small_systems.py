@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .checks import numbers
 from .sites import MOST_PARENTS, site_links
 from .terms import VIEWS, TermTable, table_of
 from .topology import Topology
@@ -31,18 +32,23 @@ def system_fields(
     Raises
     ------
     InputError
-        Where Lennard-Jones parameters are given in two ways, or sigma without epsilon.
+        Where terms or Lennard-Jones parameters are given in two ways, or sigma without epsilon;
+        where masses, charges, sigma or epsilon are not numbers, or not one for each atom.
     """
-    each = np.atleast_1d(np.asarray(masses, dtype=np.float64))
+    each = np.atleast_1d(numbers("masses", masses, "numbers, amu").astype(np.float64))
+    if each.ndim != 1:
+        raise InputError(f"masses has shape {each.shape}, not (n,)")
     fields = {name: value for name, value in others.items() if name not in VIEWS}
     views = {name: value for name, value in others.items() if name in VIEWS}
-    terms = table_of(fields.get("terms", {}), views)
-    constraints = np.asarray(fields.get("constraints", ()), dtype=np.int32).reshape(-1, 2)
-    sites = np.asarray(fields.get("sites", ()), dtype=np.int32).reshape(-1, 1 + MOST_PARENTS)
+    terms = table_of(fields.get("terms", {}), {})
+    _refuse_two_ways(terms, views)
+    terms = table_of(terms, views)
+    constraints = _rows("constraints", fields, 2)
+    sites = _rows("sites", fields, 1 + MOST_PARENTS)
     links = np.concatenate([*terms.links(), constraints, site_links(sites)])
     defaults: dict[str, Any] = {
         "exclusions": _joined_pairs(links, terms),
-        "constraints": constraints,
+        "constraints": (),
         "constraint_lengths": (),
         "topology": _topology(each, links),
     }
@@ -52,8 +58,35 @@ def system_fields(
         **fields,
         "terms": terms,
         "masses": each,
-        "charges": np.broadcast_to(np.asarray(charges, dtype=np.float64), each.shape),
+        "charges": _of_atoms("charges", charges, len(each)),
     }
+
+
+def _rows(name: str, fields: dict[str, Any], width: int) -> I32:
+    """(n, width) atoms as they are given; none where `System` refuses them."""
+    given = numbers(f"system.{name}", fields.get(name, ()), "an array of numbers")
+    good = given.ndim == 2 and given.shape[1] == width
+    return given.astype(np.int32) if good else np.empty((0, width), dtype=np.int32)
+
+
+def _of_atoms(name: str, value: npt.ArrayLike, atoms: int) -> F64:
+    """(atoms,) the number of each atom; one number is that of all."""
+    given = numbers(name, value, "one number for all atoms, or one for each")
+    if given.shape not in ((), (atoms,)):
+        raise InputError(
+            f"{name} has shape {given.shape}: give one number for all atoms, or {atoms}, one for "
+            "each"
+        )
+    return np.broadcast_to(given.astype(np.float64), (atoms,))
+
+
+def _refuse_two_ways(terms: TermTable, views: dict[str, Any]) -> None:
+    """InputError where terms of a form are given in the table and by the name of a view."""
+    for name in views:
+        if len(terms[VIEWS[name].form]):
+            raise InputError(
+                f"give either {name} or terms[{VIEWS[name].form!r}], not both: add them up"
+            )
 
 
 def _joined_pairs(links: I32, terms: TermTable) -> I32:
@@ -85,8 +118,16 @@ def _lennard_jones(atoms: int, given: dict[str, Any], with_form: bool) -> dict[s
         }
     if types is not None or a is not None or b is not None:
         raise InputError("give either sigma and epsilon or lj_types, lj_a and lj_b, not both")
-    both = np.empty((atoms, 2))
-    both[:, 0], both[:, 1] = sigma, epsilon
+    assert sigma is not None
+    assert epsilon is not None
+    both = np.stack(
+        [_of_atoms(name, value, atoms) for name, value in (("sigma", sigma), ("epsilon", epsilon))],
+        axis=1,
+    )
+    for name, values in zip(("sigma", "epsilon"), both.T, strict=True):
+        if not (values >= 0).all() or np.isinf(values).any():
+            atom = int(np.argmin((values >= 0) & np.isfinite(values)))
+            raise InputError(f"{name} is {values[atom]:g}, not 0 or more", atom=atom)
     kinds, of_atom = np.unique(both, axis=0, return_inverse=True)
     mean = (kinds[:, None, 0] + kinds[:, 0]) / 2
     depth = np.sqrt(kinds[:, None, 1] * kinds[:, 1])

@@ -160,12 +160,16 @@ class TermTable(Checked, Mapping[str, Terms]):
     @classmethod
     def of(cls, given: Mapping[Any, Any]) -> TermTable:
         """From `Terms`, or tuples of atoms, parameters and shared data, by form or its name."""
-        return cls(
-            tuple(
-                terms if isinstance(terms, Terms) else Terms(getattr(form, "name", form), *terms)
-                for form, terms in given.items()
-            )
-        )
+        by_name: dict[str, Terms] = {}
+        for form, terms in given.items():
+            name = getattr(form, "name", form)
+            made = terms if isinstance(terms, Terms) else Terms(name, *terms)
+            if made.name != name:
+                raise InputError(f"terms[{name!r}] are of the form {made.name!r}")
+            if name in by_name:
+                raise InputError(f"terms[{name!r}] are given twice, by the form and by its name")
+            by_name[name] = made
+        return cls(tuple(by_name.values()))
 
     def present(self) -> tuple[Terms, ...]:
         """The terms of the forms that have some."""
