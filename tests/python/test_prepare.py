@@ -24,6 +24,7 @@ from quiltmd import prepare
 from quiltmd.engine.reference import reference
 from quiltmd.errors import QuiltError
 from quiltmd.inputs import load
+from quiltmd.prepare.files import refuse_to_replace
 from quiltmd.prepare.gaps import treat_gaps
 from quiltmd.prepare.hydrogens import note_metals, state_of
 from quiltmd.prepare.solvent import box_vectors
@@ -119,6 +120,30 @@ def test_mmcif_and_compressed_files_are_read_alike(
         ]
         assert other.pieces[0].sequence == found[0].pieces[0].sequence
         assert bridges <= {frozenset(bond) for bond in other.bonds}
+
+
+def test_elements_are_told_by_names_where_a_file_has_none(
+    peptide: Callable[..., Path], tmp_path: Path
+) -> None:
+    """As in files of CHARMM, whose names do not stand in the columns that tell CA from calcium."""
+    plain = peptide()
+    ions = "".join(
+        f"HETATM{900 + k:5d} {name:4s} {name:3s} B{200 + k:4d}    {9.0 * k:8.3f}  90.000  90.000\n"
+        for k, name in enumerate(("NA", "CLA", "Cl", "POT", "ZN"))
+    )
+    lines = [
+        f"{line[:12]}{line[12:16].strip():4s}{line[16:66]}\n"
+        for line in plain.read_text().splitlines()
+        if line.startswith(("ATOM", "HETATM"))
+    ]
+    bare = tmp_path / "bare.pdb"
+    bare.write_text("".join(lines) + "TER\n" + ions)
+
+    def elements(file: Path) -> list[str]:
+        residues = prepare.read_structure(file).residues()
+        return [atom.element.name for _, residue in residues for atom in residue]
+
+    assert elements(bare) == [*elements(plain), "Na", "Cl", "Cl", "K", "Zn"]
 
 
 @pytest.mark.parametrize(
@@ -369,8 +394,8 @@ def test_from_a_structure_to_a_run_at_a_terminal(
         terminal.wait_for("stage 5 of 5, produce")
         assert terminal.process.wait() == 0
     assert (out / "run" / "5-produce" / "final.pdb").exists()
-    with Terminal("-m", "quiltmd", *prepared) as terminal:
-        terminal.wait_for("exists: choose another --out, or give --overwrite")
+    with pytest.raises(QuiltError, match=r"exists: choose another --out, or give --overwrite"):
+        refuse_to_replace(out)
 
 
 def test_missing_libraries_are_named(

@@ -14,6 +14,10 @@ import gemmi
 WATER = ("HOH", "WAT", "H2O", "SOL", "TIP3", "TIP", "TP3", "TIP4", "DOD", "SPC")
 CAPS = ("ACE", "NME", "NH2", "NMA")
 
+# Ions whose names are not those of their elements, as CHARMM and others have them.
+_IONS = {"SOD": "Na", "CLA": "Cl", "POT": "K", "CAL": "Ca", "CES": "Cs", "LIT": "Li", "RUB": "Rb"}
+_IN_CHAINS = ("H", "D", "C", "N", "O", "S", "P", "Se")
+
 # State -> residue as it is called in the Protein Data Bank, and the name of OpenMM's variant.
 STATES: dict[str, tuple[str, str]] = {
     "HID": ("HIS", "HID"),
@@ -53,6 +57,23 @@ def is_nucleic(residue: gemmi.Residue) -> bool:
 def is_water(residue: gemmi.Residue) -> bool:
     """By its name."""
     return residue.name in WATER
+
+
+def element_of(residue: gemmi.Residue, atom: gemmi.Atom) -> gemmi.Element:
+    """Its element, where a file without a column of elements lets it be guessed.
+
+    Guesses by columns read CA as calcium, HE1 as helium, and the ion NA as nitrogen: an atom of a
+    chain or of water has the element of its first letter, an ion that of its whole name.
+    """
+    letters = atom.name.strip("0123456789+-")
+    if len(residue) == 1 and not is_water(residue):
+        name = _IONS.get(letters.upper(), letters.capitalize())
+        by_name = gemmi.Element(name)
+        is_ion = by_name.is_metal or name in ("F", "Cl", "Br", "I")
+        return by_name if is_ion else atom.element
+    is_guess = atom.element.name not in _IN_CHAINS and letters[:1] in _IN_CHAINS
+    in_chain = is_protein(residue) or is_nucleic(residue) or is_water(residue)
+    return gemmi.Element(letters[0]) if is_guess and in_chain else atom.element
 
 
 def without(residue: gemmi.Residue, drops: Callable[[gemmi.Atom], bool]) -> gemmi.Residue:

@@ -15,7 +15,7 @@ import gemmi
 
 from ..errors import InputError, QuiltError
 from .notes import Note, listed
-from .residues import STATES, is_nucleic, is_protein, is_water, key, label, without
+from .residues import STATES, element_of, is_nucleic, is_protein, is_water, key, label, without
 
 _INPUT = "input"
 Place = tuple[str, str, str]  # of an atom: chain, number of the residue, name
@@ -195,6 +195,11 @@ def _read(file: str) -> gemmi.Structure:
         raise InputError(f"cannot be read: {' '.join(str(error).split())}", file=file) from None
     if not len(read) or not read[0].count_atom_sites():
         raise InputError("has no atoms: is it a PDB or mmCIF file?", file=file)
+    for model in read:
+        for chain in model:
+            for residue in chain:
+                for atom in residue:
+                    atom.element = element_of(residue, atom)
     return read
 
 
