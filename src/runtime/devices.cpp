@@ -109,6 +109,8 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
 
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
   if (!name.starts_with("cuda")) return;
+  if (nonbonded.has_fmm())
+    throw Error("the fast multipole method runs on the device cpu alone: choose that, or PME");
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }
 

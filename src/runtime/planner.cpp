@@ -32,6 +32,9 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
                  const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
                  const std::vector<Vec3d>& positions, Int3 tile) {
   if (tile.x < 1 || tile.y < 1 || tile.z < 1) throw Error("a box is repeated once at least");
+  if (nonbonded.has_fmm())
+    throw Error(
+        "predictions do not know the fast multipole method: choose the method pme (--method pme)");
   if (nonbonded.has_dispersion_mesh())
     throw Error(
         "predictions know one mesh, and Lennard-Jones PME has a second one: choose lennard_jones = "

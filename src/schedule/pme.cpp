@@ -6,11 +6,9 @@
 #include "schedule/pme.h"
 
 #include <algorithm>
-#include <string>
 
 #include "computes/long_range/pme/setup.h"
-#include "schedule/grid_shares.h"
-#include "schedule/rank_memory.h"
+#include "schedule/mesh_tasks.h"
 
 namespace quiltmd {
 namespace {
@@ -21,141 +19,6 @@ bool writes_to_grids_of_peers(const RankView& view) {
   return view.mesh == MeshSharing::kDistributed && view.ranks > 1 && kernels_reach_all &&
          view.ranks <= kMaxMarks + 1;
 }
-
-// Adds tasks for one rank; every hop is one method of those that inherit from this.
-class MeshTasks {
- public:
-  // `after`: what writes forces before; of a mesh whose forces are added to those of another.
-  MeshTasks(Schedule& schedule, Device& device, const Setup& setup, MeshMemory& mesh,
-            const RankView& view, Energies energies, std::vector<TaskId> after)
-      : s_(schedule),
-        device_(device),
-        mesh_(mesh),
-        edges_(edges_of(mesh.of)),
-        view_(view),
-        shares_(setup, mesh.grid, view.plans, view.mesh),
-        block_(shares_.block(view.rank)),
-        energies_(energies),
-        before_forces_(std::move(after)) {}
-
- protected:
-  TaskId task(const char* name, std::vector<TaskId> after, std::function<void(Post&)> run,
-              std::vector<MessageEnd> awaits = {}, std::vector<MessageEnd> sends = {}) {
-    return s_.add({name_of(name), Priority::kLongRange, Stream::kMain, std::move(after),
-                   std::move(run), std::move(awaits), std::move(sends)});
-  }
-  std::string name_of(const char* task) const {
-    return (mesh_.of == MeshOf::kCharges ? "pme." : "lj-pme.") + std::string(task);
-  }
-
-  // Tasks that send a part of a grid, and that receive one with Op; none for parts without planes.
-  void send(const char* name, Edge edge, int peer, TaskId after, const GridRuns& runs,
-            const void* grid, std::vector<TaskId>* sent = nullptr) {
-    const auto words = static_cast<size_t>(runs.words());
-    if (words == 0) return;
-    const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
-    const TaskId id = s_.add_send(
-        {name_of(name), Priority::kLongRange, Stream::kMain}, {after}, {edge, peer, words},
-        [&device = device_, part, from = static_cast<const uint32_t*>(grid)](const Outlet& out) {
-          device.launch(SendGrid{part, from, out});
-        });
-    if (sent) sent->push_back(id);
-  }
-  template <class Op>
-  void receive(const char* name, Edge edge, int peer, std::vector<TaskId> after,
-               const GridRuns& runs, void* grid, std::vector<TaskId>& ready) {
-    const auto words = static_cast<size_t>(runs.words());
-    if (words == 0) return;
-    const GridPart part = runs.part(mesh_.number_list(runs.planes).data());
-    ready.push_back(s_.add_receive(
-        {name_of(name), Priority::kLongRange, Stream::kMain}, std::move(after), {edge, peer, words},
-        [&device = device_, part, to = static_cast<uint32_t*>(grid)](const Inlet& in) {
-          device.launch(Op{part, to, in});
-        }));
-  }
-
-  // The charges of all ranks on the planes of this one.
-  std::vector<TaskId> charges() {
-    const TaskId spread = task("spread", {}, [&device = device_, &mesh = mesh_](Post&) {
-      device.launch(mesh.spread_charges());
-    });
-    for (const int peer : view_.peers())
-      send("charges.send", edges_.charges, peer, spread, shares_.reached(view_.rank, peer),
-           mesh_.charges.data(), &charges_sent_);
-    std::vector<TaskId> own{spread};
-    own.insert(own.end(), charges_sent_.begin(), charges_sent_.end());
-    std::vector<TaskId> ready = own;
-    for (const int peer : view_.peers())
-      receive<AddGrid>("charges.receive", edges_.charges, peer, own,
-                       shares_.reached(peer, view_.rank), mesh_.charges.data(), ready);
-    return ready;
-  }
-
-  Schedule& s_;
-  Device& device_;
-  MeshMemory& mesh_;
-  const MeshEdges edges_;
-  const RankView& view_;
-  const GridShares shares_;
-  const GridShares::Block block_;  // of this rank
-  Energies energies_;
-  std::vector<TaskId> before_forces_;
-  std::vector<TaskId> charges_sent_;  // after these they may be cleared
-};
-
-// Parts of spectra and potentials are sent and received as messages.
-class ThroughMessages : protected MeshTasks {
- protected:
-  using MeshTasks::MeshTasks;
-
-  // The spectrum goes to peers that transform it next, and theirs comes.
-  std::vector<TaskId> exchange(TaskId transformed, const std::vector<int>& peers) {
-    void* const spectrum = mesh_.spectrum.data();
-    std::vector<TaskId> ready{transformed};
-    for (const int peer : peers) {
-      send("spectrum.send", edges_.spectrum, peer, transformed, shares_.crossing(view_.rank, peer),
-           spectrum);
-      receive<ReceiveGrid>("spectrum.receive", edges_.spectrum, peer, {},
-                           shares_.crossing(peer, view_.rank), spectrum, ready);
-    }
-    return ready;
-  }
-
-  // The same on the way back.
-  std::vector<TaskId> exchange_back(TaskId transformed, const std::vector<int>& peers) {
-    void* const spectrum = mesh_.spectrum.data();
-    std::vector<TaskId> ready{transformed};
-    for (const int peer : peers) {
-      send("spectrum.return", edges_.spectrum_back, peer, transformed,
-           shares_.crossing(peer, view_.rank), spectrum);
-      receive<ReceiveGrid>("spectrum.back", edges_.spectrum_back, peer, {transformed},
-                           shares_.crossing(view_.rank, peer), spectrum, ready);
-    }
-    return ready;
-  }
-
-  // The potential goes to those whose atoms reach it, and forces are made of all that comes.
-  TaskId gather(TaskId inverse) {
-    float* const potential = mesh_.potential.data();
-    std::vector<TaskId> ready{inverse};
-    if (!shares_.replicated())
-      for (const int peer : view_.peers()) {
-        send("potential.send", edges_.potential, peer, inverse, shares_.reached(peer, view_.rank),
-             potential);
-        receive<ReceiveGrid>("potential.receive", edges_.potential, peer, {},
-                             shares_.reached(view_.rank, peer), potential, ready);
-      }
-    ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
-    ready.insert(ready.end(), before_forces_.begin(), before_forces_.end());
-    return task("gather", std::move(ready),
-                [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
-  }
-
-  // Where kernels wait for messages, those behind have found room once the charges are there.
-  TaskId charged(const std::vector<TaskId>& ready) const {
-    return view_.has(Carrier::kHost) ? ready.front() : ready.back();
-  }
-};
 
 class Slabs : ThroughMessages {
  public:
@@ -178,12 +41,6 @@ class Slabs : ThroughMessages {
                                   device.launch(mesh.inverse_planes(x.first, x.count));
                                 });
     return {charged(ready), gather(inverse)};
-  }
-
- private:
-  // Of replicated lines one rank adds the energy.
-  Energies own_energies() const {
-    return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
   }
 };
 
@@ -330,11 +187,15 @@ class SlabsInPeerMemory : MeshTasks {
 
 LongRangeTasks add_mesh(Schedule& s, Device& device, const Setup& setup, MeshMemory& mesh,
                         const RankView& view, Energies energies, std::vector<TaskId> after) {
-  if (writes_to_grids_of_peers(view))
-    return SlabsInPeerMemory(s, device, setup, mesh, view, energies, std::move(after)).add();
-  if (view.mesh == MeshSharing::kPencils)
-    return Pencils(s, device, setup, mesh, view, energies, std::move(after)).add();
-  return Slabs(s, device, setup, mesh, view, energies, std::move(after)).add();
+  const MeshWork work{mesh.of == MeshOf::kCharges ? "pme." : "lj-pme.",
+                      device,
+                      setup,
+                      mesh,
+                      energies,
+                      std::move(after)};
+  if (writes_to_grids_of_peers(view)) return SlabsInPeerMemory(s, work, view).add();
+  if (view.mesh == MeshSharing::kPencils) return Pencils(s, work, view).add();
+  return Slabs(s, work, view).add();
 }
 
 void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,

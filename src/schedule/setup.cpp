@@ -40,10 +40,18 @@ double width_of_open_patches(int away, double reach, double span) {
   return std::max(reach, span) / away * (1 + 1e-6);
 }
 
+void refuse_unsuited_to_fmm(const Setup& setup, bool open) {
+  if (open) throw Error("the fast multipole method needs a periodic box");
+  if (setup.nonbonded.has_dispersion_mesh())
+    throw Error("the fast multipole method does not go with Lennard-Jones PME");
+  if (setup.plan.rebuild_stage.every > 0)
+    throw Error("the fast multipole method does not go with a barostat: choose PME");
+  check_fmm_grid(setup.nonbonded.order, setup.nonbonded.grid);
+}
+
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
-  if (setup.nonbonded.has_fmm())
-    throw Error("the fast multipole method is not built into schedules: choose PME");
+  if (setup.nonbonded.has_fmm()) refuse_unsuited_to_fmm(setup, open);
   if (open && setup.nonbonded.has_pme()) throw Error("PME needs a periodic box");
   if (setup.nonbonded.has_dispersion_mesh() && !setup.nonbonded.has_pme())
     throw Error("Lennard-Jones PME goes with PME for charges");
@@ -99,6 +107,8 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
   }
   const Box& box = setup.grid.box;
+  if (setup.nonbonded.has_fmm() && !(setup.fmm && setup.fmm->box == box))
+    setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
   setup.constants = {setup.self_energy + setup.background.energy / box.volume(),
                      kind_of_constant(setup.nonbonded),
                      setup.dispersion_self_energy + setup.dispersion.energy / box.volume()};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "computes/external/provider.h"
 #include "computes/force_family.h"
 #include "computes/lists/list_ages.h"
+#include "computes/long_range/fmm/tables.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "computes/nonbonded_settings.h"
 #include "decomposition/open_box.h"
@@ -38,6 +40,7 @@ struct Setup {
                          // apart, nm
   double total_mass = 0;
   Molecules molecules;
+  std::shared_ptr<const FmmTables> fmm;  // of the box as it is now; null where there is no such sum
   Strengths strengths = full_strengths();
   std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
   std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast multipole method: levels and stencil by themselves, and the reference against sums that know no
 // levels.
+#include <hwy/targets.h>
+
 #include <cmath>
+#include <cstring>
 
 #include "check.h"
-#include "computes/long_range/fmm/stencil.h"
-#include "computes/long_range/fmm/top.h"
+#include "computes/long_range/fmm/fmm_memory.h"
 #include "computes/long_range/pme/reference_mesh.h"
 #include "computes/long_range/pme/setup.h"
+#include "device/host/kernels.h"
 #include "mesh_rank.h"
 
 namespace quiltmd::test {
@@ -175,6 +178,73 @@ void rock_salt_has_its_madelung_energy() {
   CHECK_NEAR(-2 * energy / ions * spacing / kCoulomb, 1.747564594633, 2e-4);
 }
 
+// ---- the kernels ----
+
+struct Result {
+  std::vector<int64_t> energies;
+  std::vector<Vec3d> forces;
+};
+
+// All operations, each in so many parts, as ranks would have them.
+Result run_kernels(const Box& box, const System& s, const std::vector<Vec3d>& positions,
+                   int threads, int parts) {
+  HostDevice device(threads, host_kernels());
+  OneRank rank(device, s, box, {3, 2, 3}, positions, std::vector<Vec3d>(positions.size()));
+  const NonbondedSettings settings = settings_for(Electrostatics::kFmm, {20, 24, 20});
+  FmmMemory fmm(rank, settings);
+  fmm.take(FmmTables(settings, box));
+  rank.device.launch(fmm.mesh.spread_charges());
+  const auto in_parts = [&](auto launch) {
+    Mesh::in_parts(settings.grid.x, parts, [&](int first, int count) { launch({first, count}); });
+  };
+  in_parts([&](GridRange planes) { device.launch(fmm.restrict_charges(planes)); });
+  in_parts([&](GridRange planes) { device.launch(fmm.convolve_level(planes, Energies::kAdd)); });
+  device.launch(fmm.sum_upper_levels(Energies::kAdd));
+  in_parts([&](GridRange planes) { device.launch(fmm.prolong_potential(planes, Energies::kAdd)); });
+  device.launch(fmm.mesh.gather_forces());
+  Result result{rank.energy.download(), {}};
+  for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
+  return result;
+}
+
+bool same(const Result& a, const Result& b) {
+  return a.energies == b.energies &&
+         std::memcmp(a.forces.data(), b.forces.data(), a.forces.size() * sizeof(Vec3d)) == 0;
+}
+
+void kernels_agree_with_the_reference() {
+  for (const Box& box : kBoxes) {
+    Random random(5);
+    std::vector<Vec3d> positions;
+    const System s = free_charges(200, random, positions, box);
+    Evaluation exact;
+    reference_fmm(s, settings_for(Electrostatics::kFmm, {20, 24, 20}), box, positions, exact);
+    const Result found = run_kernels(box, s, positions, 1, 1);
+    const double size = rms(exact.forces, std::vector<Vec3d>(positions.size()));
+    CHECK(rms(found.forces, exact.forces) < 3e-6 * size);
+    for (const EnergyKind kind : {kReciprocal, kVirial, EnergyKind(kVirial + 1),
+                                  EnergyKind(kVirial + 3), EnergyKind(kVirial + 5)})
+      CHECK_NEAR(from_fixed(found.energies[static_cast<size_t>(kind)], kEnergyScale),
+                 exact.energy[static_cast<size_t>(kind)], 3e-6 * exact.energy[kReciprocal]);
+  }
+}
+
+void nothing_depends_on_threads_ranks_or_instruction_set() {
+  Random random(6);
+  std::vector<Vec3d> positions;
+  const System s = free_charges(200, random, positions, kWide);
+  const Result one = run_kernels(kWide, s, positions, 1, 1);
+  CHECK(same(one, run_kernels(kWide, s, positions, 3, 1)));
+  CHECK(same(one, run_kernels(kWide, s, positions, 1, 7)));
+  for (int64_t sets = hwy::SupportedTargets(); sets; sets &= sets - 1) {
+    hwy::SetSupportedTargetsForTest(sets & -sets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    CHECK(same(one, run_kernels(kWide, s, positions, 1, 1)));
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
 }  // namespace
 }  // namespace quiltmd::test
 
@@ -186,5 +256,8 @@ int main() {
                   {"reference is the sum of all images", reference_is_the_sum_of_all_images},
                   {"reference force is minus gradient", reference_force_is_minus_gradient},
                   {"strain is the derivative", strain_is_the_derivative},
-                  {"rock salt has its Madelung energy", rock_salt_has_its_madelung_energy}});
+                  {"rock salt has its Madelung energy", rock_salt_has_its_madelung_energy},
+                  {"kernels agree with the reference", kernels_agree_with_the_reference},
+                  {"nothing depends on threads, ranks or instruction set",
+                   nothing_depends_on_threads_ranks_or_instruction_set}});
 }

@@ -21,6 +21,10 @@ _BEGINNINGS = (
         (
             "pme.",
             "lj-pme.",
+            "fmm.",
+            "restrict_charges",
+            "sum_upper_levels",
+            "prolong_potential",
             "spread_charges",
             "transform_",
             "convolve_",

@@ -65,6 +65,8 @@ _PROLATE_MESH = {
     5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
+# Of the top level of the fast multipole method.
+_TOP_POINTS, _LEAST_TOP_EDGE = 1000, 4
 _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 
@@ -142,6 +144,37 @@ def prolate_parameters(
             f"{cutoff:g} nm: choose {1.1 * least:.1e} or more, or a longer cutoff"
         )
     return bandwidth, _grid_of_spacing(box, spacing, "pme")
+
+
+def fmm_parameters(
+    box: NDArray[np.float64], cutoff: float, tolerance: float
+) -> tuple[float, tuple[int, int, int]]:
+    """Bandwidth and grid of the fast multipole method for a relative rms error of forces.
+
+    Those of `prolate_parameters` with splines of order 5, whose errors levels increase by some per
+    cent.  Numbers of grid points are raised to multiples of 2^levels, such that the grid of the top
+    level has at most 1,000 points.
+
+    Parameters
+    ----------
+    box:
+        (3, 3) nm, reduced rows.
+    cutoff:
+        Of the direct sum, nm.
+    tolerance:
+        Error of all forces relative to their root mean square.
+
+    Raises
+    ------
+    QuiltError
+        Where more than 2^31 grid points would be needed.
+    """
+    bandwidth, fewest = prolate_parameters(box, cutoff, tolerance, 5)
+    levels = 1
+    while math.prod(fewest) > _TOP_POINTS * 8**levels and min(fewest) >> levels > _LEAST_TOP_EDGE:
+        levels += 1
+    x, y, z = (-(-n >> levels) << levels for n in fewest)
+    return bandwidth, (x, y, z)
 
 
 def _prolate_grids(
@@ -237,10 +270,11 @@ def _grid_of_spacing(box: NDArray[np.float64], spacing: float, of: str) -> tuple
 
 
 def refuse_large_grid(grid: Sequence[float], of: str) -> None:
-    """QuiltError where the points of a grid, of "pme" or "lj_pme", cannot be numbered."""
+    """QuiltError where the points of a grid, of "pme", "lj_pme" or "fmm", cannot be numbered."""
     if math.prod(grid) > _LARGEST_GRID:
         points = " x ".join(f"{n:.4g}" for n in grid)
-        name = "PME" if of == "pme" else "Lennard-Jones PME"
+        names = {"pme": "PME", "lj_pme": "Lennard-Jones PME", "fmm": "the fast multipole method"}
+        name = names[of]
         raise QuiltError(
             f"{name} would need a grid of {points} points, too many to number: check the box, or "
             f"use a smaller box, a larger {of}_tolerance or a longer "

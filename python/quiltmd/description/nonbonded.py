@@ -22,6 +22,7 @@ from ..errors import QuiltError
 from .checks import user_settings
 from .mesh_rules import (
     SMALLEST_GRID,
+    fmm_parameters,
     lj_pme_parameters,
     pme_parameters,
     prolate_parameters,
@@ -35,6 +36,7 @@ _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
 _OF_SPLIT = ("pme_split", "pme_alpha", "pme_bandwidth")
 _OF_PME = ("pme_order", "pme_tolerance", *_OF_SPLIT, "pme_grid", "lennard_jones", *_OF_LJ_PME)
+_OF_FMM = ("fmm_tolerance", "fmm_bandwidth", "fmm_grid")
 _OF_FIELD = ("dielectric", "field_of_excluded")
 # Where splines of order 4 on a finer grid are the faster ones.
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
@@ -50,10 +52,12 @@ class Nonbonded:
     cutoff:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
-        "pme" (smooth particle mesh Ewald), "reaction-field" (charges within the cutoff, and the
-        field of a uniform medium beyond it), "cutoff" (plain truncation, for tests and implicit
-        solvent, where energies of charges are shifted to zero at the cutoff), or, without a
-        periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not read).
+        "pme" (smooth particle mesh Ewald), "fmm" (the same sum of all periodic images by a fast
+        multipole method on grids, without Fourier transforms of large grids), "reaction-field"
+        (charges within the cutoff, and the field of a uniform medium beyond it), "cutoff" (plain
+        truncation, for tests and implicit solvent, where energies of charges are shifted to zero at
+        the cutoff), or, without a periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not
+        read).
     dielectric:
         Of the medium beyond the cutoff, with the method reaction-field; 0: infinite, a conductor.
     field_of_excluded:
@@ -91,6 +95,14 @@ class Nonbonded:
         Ewald splitting parameter of the dispersion, 1/nm; given together with `lj_pme_grid`.
     lj_pme_grid:
         Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
+    fmm_tolerance:
+        Relative rms error of forces, with the method fmm; chooses bandwidth and grid, where these
+        are not given.
+    fmm_bandwidth:
+        Bandwidth of the prolate split, 4 to 20; given together with `fmm_grid`.
+    fmm_grid:
+        Grid of the first level (nx, ny, nz): even numbers, which are halved from level to level;
+        given together with `fmm_bandwidth`.
     dispersion_correction:
         Add the mean-field energy of all that is left out of Lennard-Jones interactions: of the
         tail beyond the cutoff, of what `potential_shift` or switching takes away within it, and
@@ -114,10 +126,11 @@ class Nonbonded:
         gt=0,
         description="Cutoff of Lennard-Jones and direct-space Coulomb interactions, nm.",
     )
-    method: Literal["pme", "reaction-field", "cutoff", "no-cutoff"] = Field(
+    method: Literal["pme", "fmm", "reaction-field", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, cutoff (truncation, for tests and implicit "
-        "solvent), reaction-field, or, without a box, no-cutoff (every pair of atoms).",
+        description="Long-range electrostatics: pme, fmm (fast multipole method), cutoff "
+        "(truncation, for tests and implicit solvent), reaction-field, or, without a box, "
+        "no-cutoff (every pair of atoms).",
     )
     dielectric: float = Field(
         default=78.3,
@@ -185,6 +198,24 @@ class Nonbonded:
         description="Grid of Lennard-Jones PME, NX,NY,NZ, instead of lj_pme_tolerance; needs "
         "lj_pme_alpha.",
     )
+    fmm_tolerance: float = Field(
+        default=5e-4,
+        ge=2e-4,
+        le=1e-2,
+        description="Relative rms error of forces of the method fmm; sets its split and grid.",
+    )
+    fmm_bandwidth: float | None = Field(
+        default=None,
+        ge=4,
+        le=20,
+        description="Bandwidth of the split of the method fmm, instead of fmm_tolerance; needs "
+        "fmm_grid.",
+    )
+    fmm_grid: tuple[int, int, int] | None = Field(
+        default=None,
+        description="Grid of the method fmm, NX,NY,NZ, even, instead of fmm_tolerance; needs "
+        "fmm_bandwidth.",
+    )
     dispersion_correction: bool = Field(
         default=True,
         description="Long-range correction for Lennard-Jones interactions beyond the cutoff.",
@@ -212,6 +243,7 @@ class Nonbonded:
             )
         if self.method != "pme":
             self._refuse_pme()
+        self._check_fmm()
         self._check_lj_pme()
         self._check_field()
         if (self.switching == "none") != (self.switch_distance is None):
@@ -251,6 +283,24 @@ class Nonbonded:
             if getattr(self, name) != getattr(Nonbonded, name):
                 raise ValueError(f"{name} needs lennard_jones = pme")
 
+    def _check_fmm(self) -> None:
+        if self.method != "fmm":
+            for name in _OF_FMM:
+                if getattr(self, name) != getattr(Nonbonded, name):
+                    raise ValueError(f"{name} is for the method fmm: choose that as well")
+            return
+        grid = self.fmm_grid
+        if (self.fmm_bandwidth is None) != (grid is None):
+            raise ValueError("fmm_bandwidth and fmm_grid belong together: give both or neither")
+        if grid is None:
+            return
+        if min(grid) < SMALLEST_GRID or any(n % 2 for n in grid):
+            raise ValueError(
+                f"fmm_grid needs even numbers of points, at least {SMALLEST_GRID} in each direction"
+            )
+        if self.fmm_tolerance != Nonbonded.fmm_tolerance:
+            raise ValueError("fmm_grid takes the place of fmm_tolerance: leave one of them out")
+
     def _check_field(self) -> None:
         if self.method != "reaction-field":
             for name in _OF_FIELD:
@@ -286,6 +336,8 @@ class Nonbonded:
                 replaced |= {name: getattr(Nonbonded, name) for name in _OF_LJ_PME}
             elif self.lennard_jones != "pme":
                 replaced |= {"switching": "none", "switch_distance": None}
+        if method != "fmm" or "fmm_grid" in given or "fmm_tolerance" in given:
+            replaced |= {name: getattr(Nonbonded, name) for name in _OF_FMM}
         if method != "reaction-field":
             replaced |= {name: getattr(Nonbonded, name) for name in _OF_FIELD}
         if given.get("switching") == "none" or method == "no-cutoff":
@@ -327,6 +379,11 @@ class Nonbonded:
             raise QuiltError(
                 "PME needs a periodic box, and there is none: give one (box), or choose the method "
                 "no-cutoff"
+            )
+        if self.method == "fmm" and box is None:
+            raise QuiltError(
+                "the method fmm needs a periodic box, and there is none: give one (box), or choose "
+                "the method no-cutoff"
             )
         if self.method == "reaction-field" and box is None:
             raise QuiltError(
@@ -378,13 +435,15 @@ class Nonbonded:
     def tile(self, nx: int, ny: int, nz: int) -> Nonbonded:
         """The same settings for a box nx, ny, nz times as long: a grid as fine as before."""
         grids: dict[str, Any] = {}
-        for name in ("pme_grid", "lj_pme_grid"):
+        for name in ("pme_grid", "lj_pme_grid", "fmm_grid"):
             if (grid := getattr(self, name)) is not None:
                 x, y, z = grid
                 grids[name] = (x * nx, y * ny, z * nz)
         return replace(self, **grids) if grids else self
 
     def _order(self, box: NDArray[np.float64]) -> int:
+        if self.method == "fmm":
+            return 5
         if self.pme_order is not None:
             return self.pme_order
         is_small = abs(np.linalg.det(box)) < _SMALL_BOX
@@ -396,8 +455,10 @@ class Nonbonded:
         self, box: NDArray[np.float64] | None, order: int
     ) -> tuple[float, float, tuple[int, int, int]]:
         """Alpha or bandwidth, and grid, stated or by the tolerance; 0 what there is none of."""
-        if self.method != "pme" or box is None:
+        if self.method not in ("pme", "fmm") or box is None:
             return 0.0, 0.0, (0, 0, 0)
+        if self.method == "fmm":
+            return 0.0, *self._fmm_mesh(box)
         if self.pme_grid is not None:
             refuse_large_grid(self.pme_grid, "pme")
             return self.pme_alpha or 0.0, self.pme_bandwidth or 0.0, self.pme_grid
@@ -406,6 +467,14 @@ class Nonbonded:
             return alpha, 0.0, grid
         bandwidth, grid = prolate_parameters(box, self.cutoff, self.pme_tolerance, order)
         return 0.0, bandwidth, grid
+
+    def _fmm_mesh(self, box: NDArray[np.float64]) -> tuple[float, tuple[int, int, int]]:
+        """Bandwidth and grid of the fast multipole method, stated or by the tolerance."""
+        if self.fmm_grid is None:
+            return fmm_parameters(box, self.cutoff, self.fmm_tolerance)
+        refuse_large_grid(self.fmm_grid, "fmm")
+        assert self.fmm_bandwidth is not None
+        return self.fmm_bandwidth, self.fmm_grid
 
     def _dispersion_mesh(
         self, box: NDArray[np.float64] | None, order: int

@@ -44,10 +44,11 @@ _LIGHT, _LIGHT_STEP = 2.0, 0.0025  # amu, ps: bends of a light hydrogen have per
 def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str]:
     """What is odd about a system, where it is, and its nonbonded settings; a line each."""
     charge = float(system.charges.sum())
-    if nonbonded.method == "pme" and abs(charge) > _CHARGED:
+    method = {"pme": "PME", "fmm": "the fast multipole method"}.get(nonbonded.method)
+    if method is not None and abs(charge) > _CHARGED:
         yield (
-            f"the system has a net charge of {charge:+.4g} e, which PME neutralises by a uniform "
-            "background: add counter-ions unless this is meant"
+            f"the system has a net charge of {charge:+.4g} e, which {method} neutralises by a "
+            "uniform background: add counter-ions unless this is meant"
         )
     yield from _missing_exclusions(system)
     if state.box is None and system.solvent is None:

@@ -340,6 +340,11 @@ def _set_method(force: Any, settings: Nonbonded) -> None:
             "a plain cutoff cannot be written for OpenMM: choose the method reaction-field with "
             "field_of_excluded = false (--no-field-of-excluded)"
         )
+    if settings.method == "fmm":
+        raise QuiltError(
+            "OpenMM has no fast multipole method: choose the method pme, whose forces are the same "
+            "within the tolerance (--method pme)"
+        )
     if settings.method == "reaction-field" and settings.field_of_excluded:
         raise QuiltError(
             "in OpenMM excluded pairs do not feel the reaction field: choose field_of_excluded = "

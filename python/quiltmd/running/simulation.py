@@ -158,7 +158,7 @@ class Simulation(Readout):
         self.integrator = with_seed(integrator or LangevinMiddle())
         self.thermostat = with_seed(thermostat)
         self.barostat = with_interval(with_seed(barostat), self.integrator)
-        if self.nonbonded.method == "pme":
+        if self.nonbonded.method in ("pme", "fmm"):
             check_impulses(self.integrator, system)
         self._external = external_calls(external, system)
         held = any(calls.force.outside for calls in self._external)

@@ -182,7 +182,7 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
             check_selections(config, system)
             restrain(system, config.restraint, state.positions, state.box)
             config.nonbonded.resolve(state.box)
-            if config.nonbonded.method == "pme":
+            if config.nonbonded.method in ("pme", "fmm"):
                 check_impulses(config.make_integrator(), system)
 
 

@@ -127,12 +127,20 @@ def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
     if method != "reaction-field":
         why = f"the method {method} has no reaction field"
         yield Unused("nonbonded", ("dielectric", "field_of_excluded"), why, "choose reaction-field")
+    if method != "fmm":
+        why = f"the method {method} is no fast multipole method"
+        of_fmm = ("fmm_tolerance", "fmm_bandwidth", "fmm_grid")
+        yield Unused("nonbonded", of_fmm, why, "choose fmm")
+    elif nonbonded.get("fmm_grid") is not None:
+        why = "fmm_grid takes its place"
+        yield Unused("nonbonded", ("fmm_tolerance",), why, "leave out the grid")
     if method != "pme":
         of_split = ("pme_split", "pme_alpha", "pme_bandwidth", "pme_grid")
         keys = ("pme_order", "pme_tolerance", *of_split, "lennard_jones", *of_lj)
         yield Unused("nonbonded", keys, f"the method {method} has no PME", "choose pme")
         why = f"the method {method} has no PME"
-        yield Unused("integrator", ("long_range_every",), why, "choose pme")
+        if method != "fmm":
+            yield Unused("integrator", ("long_range_every",), why, "choose pme or fmm")
     elif nonbonded.get("pme_grid") is not None:
         why = "pme_grid takes its place"
         yield Unused("nonbonded", ("pme_tolerance", "pme_split"), why, "leave out the grid")

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int64_t kTopPoints = 1000;  // a transform of so many costs little
 constexpr int kLeastTopEdge = 4;
-constexpr int kLeastGrid = 8;
 
 }  // namespace
 
@@ -34,8 +33,8 @@ Influence LevelKernels::smooth(int level, double m2) const {
 
 FmmLevels::FmmLevels(Int3 points) : grid(points), count(0) {
   const auto may_halve = [](int n) { return n % 2 == 0 && n / 2 >= kLeastTopEdge; };
-  for (Int3 n = points;
-       int64_t{n.x} * n.y * n.z > kTopPoints && may_halve(n.x) && may_halve(n.y) && may_halve(n.z);
+  for (Int3 n = points; (count == 0 || int64_t{n.x} * n.y * n.z > kTopPoints) && may_halve(n.x) &&
+                        may_halve(n.y) && may_halve(n.z);
        ++count)
     n = {n.x / 2, n.y / 2, n.z / 2};
 }
@@ -44,11 +43,11 @@ void check_fmm_grid(int order, Int3 grid) {
   if (order != kFmmOrder)
     throw Error("the fast multipole method has splines of order " + std::to_string(kFmmOrder) +
                 ", not " + std::to_string(order));
-  for (int d = 0; d < 3; ++d)
-    if (grid[d] < kLeastGrid)
-      throw Error("the grid of the fast multipole method must have at least " +
-                  std::to_string(kLeastGrid) + " points per dimension, not " +
-                  std::to_string(grid[d]));
+  if (FmmLevels(grid).count == 0)
+    throw Error(
+        "the grid of the fast multipole method must have even numbers of points, at least " +
+        std::to_string(2 * kLeastTopEdge) + " per dimension, not " + std::to_string(grid.x) +
+        " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z));
 }
 
 }  // namespace quiltmd

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 
 #include "computes/long_range/ewald_split.h"
 #include "math/vec3.h"
@@ -28,11 +29,23 @@ class LevelKernels {
 // The periodic grids: each has half as many points along an edge as the one below it; the last has no stencil
 // but a sum over wave vectors.
 struct FmmLevels {
-  Int3 grid;  // of level 0
-  int count;  // of stencils: the number of the top level
+  Int3 grid;      // of level 0
+  int count = 0;  // of stencils: the number of the top level; none where the grid cannot be halved
 
   explicit FmmLevels(Int3 points);
-  Int3 points(int level) const { return {grid.x >> level, grid.y >> level, grid.z >> level}; }
+  QMD_HD Int3 points(int level) const {
+    return {grid.x >> level, grid.y >> level, grid.z >> level};
+  }
+  QMD_HD int64_t size(int level) const {
+    const Int3 n = points(level);
+    return int64_t{n.x} * n.y * n.z;
+  }
+  // Where a level begins in an array of all levels from the first on.
+  QMD_HD int64_t begin(int level) const {
+    int64_t sum = 0;
+    for (int l = 1; l < level; ++l) sum += size(l);
+    return sum;
+  }
 };
 
 // A spline of level l is the sum of `order` + 1 splines of level l - 1 with these weights: M_p(x) =

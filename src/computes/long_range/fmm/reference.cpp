@@ -108,7 +108,6 @@ class Sum {
  private:
   static std::vector<StencilPoint> stencil_of(const NonbondedSettings& settings, const Box& box) {
     const auto split = ewald_split(settings);
-    if (FmmLevels(settings.grid).count == 0) return {};
     const Lattice steps = lattice_of(box, settings.grid);
     return fit_stencil(LevelKernels(*split), steps, stencil_radius(settings.cutoff, steps));
   }
@@ -149,9 +148,9 @@ class Sum {
   }
 
   Grid top(const Grid& charges) {
-    const TopSum sum(kernels_, levels_, box_, stencil_);
+    const std::vector<TopWave> waves = top_waves(kernels_, levels_, box_, stencil_);
     Grid result(charges.n);
-    virial += sum.potential(charges.values, result.values);
+    virial += sum_over_waves(charges.n, waves.data(), charges.values, result.values);
     return result;
   }
 

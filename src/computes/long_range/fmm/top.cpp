@@ -21,41 +21,43 @@ Lattice lattice_of(const Box& box, Int3 grid) {
           (1.0 / grid.z) * Vec3d{box.cx, box.cy, box.cz}};
 }
 
-TopSum::TopSum(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
-               const std::vector<StencilPoint>& stencil)
-    : n_(levels.points(levels.count)) {
+std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
+                               const std::vector<StencilPoint>& stencil) {
+  const Int3 n = levels.points(levels.count);
+  std::vector<TopWave> waves;
   const Reciprocal reciprocal = reciprocal_vectors(box);
   std::vector<double> moduli[3];
-  for (int d = 0; d < 3; ++d) moduli[d] = spline_moduli(Moduli::kLeastSquares, n_[d], kFmmOrder);
-  for (int i = 0; i < n_.x; ++i)
-    for (int j = 0; j < n_.y; ++j)
-      for (int k = 0; k <= n_.z / 2; ++k) {
-        const Vec3d m = static_cast<double>(frequency(i, n_.x)) * reciprocal.a +
-                        static_cast<double>(frequency(j, n_.y)) * reciprocal.b +
+  for (int d = 0; d < 3; ++d) moduli[d] = spline_moduli(Moduli::kLeastSquares, n[d], kFmmOrder);
+  for (int i = 0; i < n.x; ++i)
+    for (int j = 0; j < n.y; ++j)
+      for (int k = 0; k <= n.z / 2; ++k) {
+        const Vec3d m = static_cast<double>(frequency(i, n.x)) * reciprocal.a +
+                        static_cast<double>(frequency(j, n.y)) * reciprocal.b +
                         static_cast<double>(k) * reciprocal.c;
         const Influence smooth = kernels.smooth(levels.count, dot(m, m));
         const double modulus = moduli[0][static_cast<size_t>(i)] *
                                moduli[1][static_cast<size_t>(j)] *
                                moduli[2][static_cast<size_t>(k)] / box.volume();
-        Wave wave{smooth.value * modulus, {}};
+        TopWave wave{smooth.value * modulus, {}};
         wave.strain.add_product((2 * smooth.fall * modulus) * m, m);
         for (int d = 0; d < 3; ++d) wave.strain[d] -= wave.value;
-        waves_.push_back(wave);
+        waves.push_back(wave);
       }
   // Level l has 8^-l of the points, on which a stencil of 2^-l has this mean.
   const double points = static_cast<double>(levels.grid.x) * levels.grid.y * levels.grid.z;
   const double levels_below = (std::ldexp(1.0, 2 * levels.count) - 1) / 3;
   for (const StencilPoint& point : stencil) {
-    waves_[0].value -= levels_below / points * point.value;
+    waves[0].value -= levels_below / points * point.value;
     for (int part = 0; part < Symmetric::kParts; ++part)
-      waves_[0].strain[part] -= levels_below / points * point.strain[part];
+      waves[0].strain[part] -= levels_below / points * point.strain[part];
   }
+  return waves;
 }
 
-Symmetric TopSum::potential(const std::vector<double>& charges,
-                            std::vector<double>& potential) const {
-  const auto nx = static_cast<size_t>(n_.x), ny = static_cast<size_t>(n_.y);
-  const auto nz = static_cast<size_t>(n_.z), nk = nz / 2 + 1;
+Symmetric sum_over_waves(Int3 n, const TopWave* waves, const std::vector<double>& charges,
+                         std::vector<double>& potential) {
+  const auto nx = static_cast<size_t>(n.x), ny = static_cast<size_t>(n.y);
+  const auto nz = static_cast<size_t>(n.z), nk = nz / 2 + 1;
   std::vector<std::complex<double>> spectrum(nx * ny * nk);
   const auto bytes = [](size_t count, size_t size) { return static_cast<ptrdiff_t>(count * size); };
   const pocketfft::shape_t shape{nx, ny, nz}, axes{0, 1, 2};
@@ -69,8 +71,8 @@ Symmetric TopSum::potential(const std::vector<double>& charges,
     const double twice = k == 0 || 2 * k == nz ? 1 : 2;
     const double square = 0.5 * twice * std::norm(spectrum[at]);
     for (int part = 0; part < Symmetric::kParts; ++part)
-      virial[part] -= waves_[at].strain[part] * square;
-    spectrum[at] *= waves_[at].value;
+      virial[part] -= waves[at].strain[part] * square;
+    spectrum[at] *= waves[at].value;
   }
   pocketfft::c2r(shape, complex, real, axes, pocketfft::BACKWARD, spectrum.data(), potential.data(),
                  1.0);

@@ -3,7 +3,6 @@
 // double precision, for kernels and reference alike.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "computes/long_range/fmm/levels.h"
@@ -16,24 +15,19 @@ namespace quiltmd {
 // The steps of a grid of so many points in a box.
 Lattice lattice_of(const Box& box, Int3 grid);
 
-class TopSum {
- public:
-  // The stencil's: the wave of length zero takes away the mean potential of all levels.
-  TopSum(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
-         const std::vector<StencilPoint>& stencil);
-
-  // From charges on the grid of the top level to their potential (1/nm), [x][y][z]; the virial, of a unit
-  // Coulomb constant.
-  Symmetric potential(const std::vector<double>& charges, std::vector<double>& potential) const;
-  Int3 points() const { return n_; }
-
- private:
-  struct Wave {
-    double value;
-    Symmetric strain;
-  };
-  Int3 n_;
-  std::vector<Wave> waves_;
+struct TopWave {
+  double value;
+  Symmetric strain;  // its derivatives by a strain of the box
 };
+
+// Of the grid of the top level, as a transform of real values has them. The stencil's: the wave of length zero
+// takes away the mean potential of all levels.
+std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
+                               const std::vector<StencilPoint>& stencil);
+
+// From charges on a grid of n points to their potential (1/nm), [x][y][z]; the virial, of a unit Coulomb
+// constant.
+Symmetric sum_over_waves(Int3 n, const TopWave* waves, const std::vector<double>& charges,
+                         std::vector<double>& potential);
 
 }  // namespace quiltmd

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of the fast multipole method on one rank: the grid of level 0 (a MeshMemory, without whose spectrum
+// it does), those above it, and the stencil; and the operations on them.
+#pragma once
+
+#include "computes/long_range/fmm/tables.h"
+#include "computes/long_range/pme/mesh_memory.h"
+#include "device/buffer_maker.h"
+
+namespace quiltmd {
+
+class FmmMemory {
+ public:
+  FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings);
+
+  void take(const FmmTables& tables);
+
+  RestrictCharges restrict_charges(GridRange planes);
+  SumUpperLevels sum_upper_levels(Energies energies);
+  ConvolveLevel convolve_level(GridRange planes, Energies energies);
+  ProlongPotential prolong_potential(GridRange planes, Energies energies);
+  size_t bytes() const { return mesh.bytes() + make_.bytes(); }
+
+  const FmmLevels levels;
+  MeshMemory mesh;
+  Int3 reach{};  // of the stencil
+
+ private:
+  DeviceStencil stencil() const;
+  int64_t* energy(Energies energies) const;
+
+  const SlotMemory& slots_;
+  BufferMaker make_;
+
+ public:
+  Buffer<int32_t> charges;  // of the levels from the first on
+
+ private:
+  Buffer<float> potential_;
+  Buffer<StencilRow> rows_;
+  Buffer<float> values_;
+  Buffer<TopWave> waves_;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the fast multipole method on the `cpu` device.
+#pragma once
+
+#include "computes/long_range/fmm/operations.h"
+#include "device/host/host_device.h"
+
+namespace quiltmd {
+
+// A stencil over planes of a periodic grid.
+struct StencilSweep {
+  Int3 points;
+  DeviceStencil stencil;
+  GridRange planes;
+  const int32_t* charges;
+  float scale;  // of what comes of the stencil's numbers
+};
+
+// The potential of the planes.
+void convolve_charges(const StencilSweep& sweep, float* potential, ThreadGroup& threads);
+// Adds their virial to the energies, one partial sum per plane.
+void add_virial(const StencilSweep& sweep, int64_t* energy, ThreadGroup& threads);
+
+void restrict_charges(const RestrictCharges& op, ThreadGroup& threads);
+void sum_upper_levels(const SumUpperLevels& op, ThreadGroup& threads);
+void convolve_level(const ConvolveLevel& op, ThreadGroup& threads);
+void prolong_potential(const ProlongPotential& op, ThreadGroup& threads);
+
+}  // namespace quiltmd

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations of the fast multipole method between SpreadCharges and GatherForces (../pme/operations.h), which
+// it shares with PME: charges are integers of the same scale on every level, potentials single precision, each
+// point summed in the order of the stencil, so the result is the same on any number of ranks.
+#pragma once
+
+#include "computes/long_range/fmm/top.h"
+#include "computes/long_range/pme/operations.h"
+#include "decomposition/energies.h"
+
+namespace quiltmd {
+
+// A run of points of the stencil along z: `count` numbers from `first` on.
+struct StencilRow {
+  Int3 at;  // of the first
+  int first, count;
+};
+
+// The stencil in device memory: its numbers for potentials (1/nm), and for the virial its derivatives.
+struct DeviceStencil {
+  const StencilRow* rows;
+  int row_count, point_count;
+  Int3 reach;           // the farthest points
+  const float* values;  // [1 + Symmetric::kParts][point]
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "rows", rows);
+    uses.note(access, "values", values);
+  }
+};
+
+// Charges of level 1 whose points lie on planes [first, first + count) of level 0, of the charges of these and
+// the next planes: rounded once.
+struct RestrictCharges {
+  static constexpr const char* kName = "restrict_charges";
+  FmmLevels levels;
+  int first, count;
+  const int32_t* fine;
+  int32_t* coarse;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, fine);
+    QMD_USES(kAdd, coarse);  // planes that no other work touches then
+  }
+};
+
+// From charges of level 1 to its potential, with that of all levels above; the virial of these where `energy`
+// is not null.
+struct SumUpperLevels {
+  static constexpr const char* kName = "sum_upper_levels";
+  FmmLevels levels;
+  DeviceStencil stencil;
+  const TopWave* waves;
+  int32_t* charges;  // of all levels from the first on
+  float* potential;
+  int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, stencil, waves);
+    QMD_USES(kReadWrite, charges);
+    QMD_USES(kWrite, potential);
+    QMD_USES(kAdd, energy);
+  }
+};
+
+// Potential of planes [first, first + count) of level 0 by the charges within the stencil; its virial where
+// `energy` is not null.
+struct ConvolveLevel {
+  static constexpr const char* kName = "convolve_level";
+  FmmLevels levels;
+  DeviceStencil stencil;
+  int first, count;
+  const int32_t* charges;
+  float* potential;
+  int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, stencil, charges);
+    QMD_USES(kAdd, potential);  // planes that no other work touches then
+    QMD_USES(kAdd, energy);
+  }
+};
+
+// Adds the potential of level 1 on planes [first, first + count) of level 0; then the energy of the charges
+// there (kReciprocal), one partial sum per plane, where `energy` is not null.
+struct ProlongPotential {
+  static constexpr const char* kName = "prolong_potential";
+  FmmLevels levels;
+  int first, count;
+  const float* coarse;
+  float* fine;
+  const int32_t* charges;
+  int64_t* energy;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, coarse, charges);
+    QMD_USES(kReadWrite, fine);
+    QMD_USES(kAdd, energy);
+  }
+};
+
+}  // namespace quiltmd

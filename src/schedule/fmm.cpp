@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast multipole method in one step: charges to the owners of planes; from them charges of planes nearby to
+// those whose stencil reaches them; charges of level 1 to all; potentials to the owners of atoms. Charges are
+// integers, and a point's potential is summed by one rank in one order, or by all alike.
+#include "schedule/fmm.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "schedule/mesh_tasks.h"
+#include "schedule/setup.h"
+
+namespace quiltmd {
+namespace {
+
+class Levels : ThroughMessages {
+ public:
+  Levels(Schedule& schedule, const MeshWork& work, const RankView& view, FmmMemory& memory)
+      : ThroughMessages(schedule, work, view), memory_(memory) {}
+
+  LongRangeTasks add() {
+    const std::vector<TaskId> charged_planes = charges();
+    const std::vector<TaskId> near = halo(charged_planes);
+    const TaskId restricted =
+        task("restrict", near, [&device = device_, &m = memory_, x = block_.x](Post&) {
+          device.launch(m.restrict_charges(x));
+        });
+    const TaskId stencil = task("stencil", near,
+                                [&device = device_, &m = memory_, x = block_.x, e = own_energies()](
+                                    Post&) { device.launch(m.convolve_level(x, e)); });
+    const Energies of_all = view_.rank == 0 ? energies_ : Energies::kSkip;
+    const TaskId upper =
+        task("levels", coarse(restricted), [&device = device_, &m = memory_, e = of_all](Post&) {
+          device.launch(m.sum_upper_levels(e));
+        });
+    const TaskId prolonged =
+        task("prolong", {stencil, upper},
+             [&device = device_, &m = memory_, x = block_.x, e = own_energies()](Post&) {
+               device.launch(m.prolong_potential(x, e));
+             });
+    return {charged(charged_planes), gather(prolonged)};
+  }
+
+ private:
+  // Whole planes of level 0 and of level 1.
+  GridRuns planes(std::vector<int32_t> numbers) const {
+    const int64_t size = int64_t{mesh_.grid.ny} * mesh_.grid.nz;
+    return {std::move(numbers), size, 0, static_cast<int>(size)};
+  }
+  GridRuns coarse_planes(int rank) const {
+    const GridRange x = shares_.block(rank).x;
+    std::vector<int32_t> numbers;
+    for (int plane = (x.first + 1) / 2; plane < (x.first + x.count + 1) / 2; ++plane)
+      numbers.push_back(plane);
+    const Int3 n = memory_.levels.points(1);
+    const int64_t size = int64_t{n.y} * n.z;
+    return {std::move(numbers), size, 0, static_cast<int>(size)};
+  }
+
+  // Planes of `from` that the stencil or a point of level 1 takes to planes of `to`.
+  GridRuns halo_planes(int from, int to) const {
+    const int n = mesh_.grid.nx, reach = std::max(memory_.reach.x, kFmmOrder);
+    const GridRange own = shares_.block(from).x, user = shares_.block(to).x;
+    std::vector<int32_t> numbers;
+    for (int plane = own.first; plane < own.first + own.count; ++plane) {
+      const int ahead = ((plane - user.first) % n + n) % n;  // of the first plane of the user
+      if (user.count > 0 && (ahead < user.count + reach || ahead >= n - reach))
+        numbers.push_back(plane);
+    }
+    return planes(std::move(numbers));
+  }
+
+  // Sends and receives the parts; what comes is read after `own`, and after all that had been sent of it.
+  std::vector<TaskId> exchange(const char* out, const char* in, Edge edge,
+                               const std::vector<TaskId>& own, void* grid,
+                               const std::function<GridRuns(int from, int to)>& part) {
+    std::vector<TaskId> ready = own;
+    if (shares_.replicated()) return ready;
+    const TaskId done = own.size() == 1 ? own.front() : task("charged", own, [](Post&) {});
+    for (const int peer : view_.peers()) {
+      send(out, edge, peer, done, part(view_.rank, peer), grid, &ready);
+      receive<ReceiveGrid>(in, edge, peer, own, part(peer, view_.rank), grid, ready);
+    }
+    charges_sent_.insert(charges_sent_.end(), ready.begin(), ready.end());
+    return ready;
+  }
+  std::vector<TaskId> halo(const std::vector<TaskId>& own) {
+    return exchange("near.send", "near.receive", edges_.spectrum, own, mesh_.charges.data(),
+                    [this](int from, int to) { return halo_planes(from, to); });
+  }
+  std::vector<TaskId> coarse(TaskId own) {
+    return exchange("level.send", "level.receive", edges_.spectrum_back, {own},
+                    memory_.charges.data(), [this](int from, int) { return coarse_planes(from); });
+  }
+
+  FmmMemory& memory_;
+};
+
+}  // namespace
+
+FmmSum::FmmSum(const Setup& setup, const SlotMemory& slots)
+    : memory(slots, setup.nonbonded), setup_(setup), device_(slots.device) {}
+
+void FmmSum::take_box_of_grid() { memory.take(*setup_.fmm); }
+
+void FmmSum::take_box_of_conditions() {
+  throw std::logic_error("the fast multipole method goes with no barostat");
+}
+
+void FmmSum::take_patches() { memory.mesh.update_patches(); }
+
+// Those of charges on a mesh; in place of the spectrum's, charges of planes nearby and of level 1.
+std::vector<Edge> FmmSum::edges() const {
+  const auto [charges, near, level, potential] = edges_of(MeshOf::kCharges);
+  return {charges, near, level, potential};
+}
+
+LongRangeTasks FmmSum::add(Schedule& schedule, const RankView& view, Energies energies) {
+  RankView shared = view;
+  if (view.mesh == MeshSharing::kPencils) shared.mesh = MeshSharing::kDistributed;
+  const MeshWork work{"fmm.", device_, setup_, memory.mesh, energies};
+  return Levels(schedule, work, shared, memory).add();
+}
+
+}  // namespace quiltmd

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast multipole method, spread over all ranks: each owns a slab of (y, z) planes of level 0, which is seven
+// eighths of the work. The levels above are small and every rank has all of them, so charges of level 1 go to
+// all ranks; all other messages go to ranks nearby.
+#pragma once
+
+#include "computes/long_range/fmm/fmm_memory.h"
+#include "schedule/long_range.h"
+
+namespace quiltmd {
+
+class FmmSum final : public LongRangeSum {
+ public:
+  FmmSum(const Setup& setup, const SlotMemory& slots);
+
+  void take_box_of_grid() override;
+  void take_box_of_conditions() override;
+  void take_patches() override;
+  std::vector<Edge> edges() const override;
+  LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
+  size_t bytes() const override { return memory.bytes(); }
+
+  FmmMemory memory;
+
+ private:
+  const Setup& setup_;
+  Device& device_;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fast multipole method: the sum of all periodic images within its tolerance, on any ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from boxes import digest, engine, relative_rms, stopped_and_not, water_box
+from test_skewed_boxes import skewed_water
+
+import quiltmd
+from quiltmd import LangevinMiddle, Nonbonded, Simulation, VelocityVerlet
+from quiltmd.description.dynamics import resolve_dynamics
+from quiltmd.engine.core import make_engine
+from quiltmd.engine.execution import Execution
+from quiltmd.errors import QuiltError
+
+FMM = Nonbonded(method="fmm")
+TIGHT = Nonbonded(pme_order=5, pme_tolerance=2e-6)
+
+
+@pytest.fixture(scope="module")
+def peptide(alanine: tuple[Path, Path]) -> Any:
+    system, state = quiltmd.load(*alanine, constraints="h-bonds")
+    return system, state, quiltmd.reference(system, state, TIGHT)
+
+
+@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 2e-4])
+def test_forces_are_as_accurate_as_asked(peptide: Any, tolerance: float) -> None:
+    system, state, (energies, forces) = peptide
+    settings = Nonbonded(method="fmm", fmm_tolerance=tolerance)
+    found = quiltmd.reference(system, state, settings)
+    assert relative_rms(found[1], forces) < 1.1 * tolerance
+    assert found[0]["potential"] == pytest.approx(energies["potential"], rel=tolerance)
+
+
+def test_skewed_boxes_are_served_as_well() -> None:
+    system, state = skewed_water("octahedron")
+    exact = quiltmd.reference(system, state, replace(TIGHT, cutoff=0.85))[1]
+    found = quiltmd.reference(system, state, replace(FMM, cutoff=0.85))[1]
+    assert relative_rms(found, exact) < 1.25 * FMM.fmm_tolerance
+
+
+def test_a_net_charge_is_neutralised_as_with_pme(peptide: Any) -> None:
+    system, state, _ = peptide
+    charges = np.array(system.charges)
+    charges[0] += 3
+    charged = replace(system, charges=charges)
+    exact, found = (quiltmd.reference(charged, state, one) for one in (TIGHT, FMM))
+    assert found[0]["potential"] == pytest.approx(exact[0]["potential"], rel=5e-4)
+    assert relative_rms(found[1], exact[1]) < 1.1 * FMM.fmm_tolerance
+
+
+def test_the_engine_has_energies_forces_and_virial_of_the_reference(peptide: Any) -> None:
+    system, state, _ = peptide
+    simulation = Simulation(system, state, FMM, VelocityVerlet(), device="cpu")
+    energies, forces = quiltmd.reference(system, state, FMM)
+    assert relative_rms(simulation.forces(), forces) < 3e-6
+    assert simulation.energies()["pme"] == pytest.approx(energies["pme"], rel=1e-6)
+    virial = quiltmd.reference_virial(system, state, FMM)
+    assert np.abs(simulation.virial() - virial).max() < 1e-5 * np.abs(virial).max()
+
+
+def test_the_virial_is_that_of_pme_on_the_same_grid(peptide: Any) -> None:
+    """Shear as well as stretching."""
+    system, state, _ = peptide
+    chosen = FMM.resolve(state.box)
+    pme = Nonbonded(pme_order=5, pme_bandwidth=chosen["pme_bandwidth"], pme_grid=chosen["pme_grid"])
+    virial, exact = (quiltmd.reference_virial(system, state, one) for one in (FMM, pme))
+    assert np.abs(virial - exact).max() < 5e-4 * np.abs(exact).max()
+
+
+NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
+
+
+@pytest.mark.parametrize(
+    "integrator", [NVE, LangevinMiddle(timestep=0.002, seed=5, long_range_every=2)]
+)
+def test_bits_do_not_depend_on_ranks(peptide: Any, integrator: Any) -> None:
+    system, state, _ = peptide
+    found = set()
+    for ranks, threads, mesh in (
+        (1, 1, "auto"),
+        (2, 1, "distributed"),
+        (3, 2, "replicated"),
+        (5, 1, "auto"),
+    ):
+        core = engine(system, state, FMM, integrator, ranks=ranks, threads=threads, mesh=mesh)
+        core.run(25)
+        found.add((digest(core), core.energies()["potential"]))
+    assert len(found) == 1
+
+
+def test_a_run_that_is_stopped_goes_on_with_the_same_bits(peptide: Any, tmp_path: Path) -> None:
+    system, state, _ = peptide
+    stopped_and_not(
+        lambda ranks: Simulation(system, state, FMM, NVE, device="cpu", ranks=ranks), tmp_path
+    )
+
+
+def test_energy_is_conserved_as_with_pme() -> None:
+    system, state = water_box((7, 7, 7))
+    warm = Simulation(system, state, Nonbonded(), LangevinMiddle(seed=1, friction=5), device="cpu")
+    warm.minimize(100.0, 60)
+    warm.draw_velocities(300.0, 1)
+    warm.run(200)
+    drifts = []
+    for settings in (Nonbonded(), FMM):
+        simulation = Simulation(system, warm.state(), settings, NVE, device="cpu")
+        start = simulation.energies()["conserved"]
+        simulation.run(250)
+        drifts.append(abs(simulation.energies()["conserved"] - start) / len(system.charges))
+    assert drifts[1] < drifts[0] + 2e-3  # kJ/mol per atom
+
+
+def test_what_is_not_there_is_refused_by_name(peptide: Any) -> None:
+    system, state, _ = peptide
+    with pytest.raises(QuiltError, match="fast multipole method does not go with a barostat"):
+        Simulation(
+            system, state, FMM, LangevinMiddle(), barostat=quiltmd.CellRescaling(), device="cpu"
+        )
+    with pytest.raises(QuiltError, match="fmm needs a periodic box"):
+        FMM.resolve(None)
+    with pytest.raises(QuiltError, match="device cpu alone"):
+        make_engine(
+            system.arrays(),
+            FMM.resolve(state.box),
+            resolve_dynamics(NVE, None),
+            Execution("cpu").resolve() | {"device": "cuda"},
+        )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fmm_tolerance": 1e-3}, "fmm_tolerance is for the method fmm"),
+        ({"method": "fmm", "pme_tolerance": 1e-4}, "the method fmm has no PME"),
+        ({"method": "fmm", "lennard_jones": "pme"}, "the method fmm has no PME"),
+        ({"method": "fmm", "fmm_grid": (20, 20, 20)}, "belong together"),
+        ({"method": "fmm", "fmm_grid": (20, 21, 20), "fmm_bandwidth": 10}, "even numbers"),
+        ({"method": "fmm", "fmm_tolerance": 1e-5}, "greater than or equal to 0.0002"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: Any, message: str) -> None:
+    with pytest.raises((ValueError, QuiltError), match=message):
+        Nonbonded(**settings)
