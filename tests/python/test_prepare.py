@@ -24,10 +24,17 @@ from quiltmd import prepare
 from quiltmd.engine.reference import reference
 from quiltmd.errors import QuiltError
 from quiltmd.inputs import load
+from quiltmd.outputs.formats import check_contents
 from quiltmd.prepare.files import refuse_to_replace
 from quiltmd.prepare.gaps import treat_gaps
 from quiltmd.prepare.hydrogens import note_metals, state_of
 from quiltmd.prepare.solvent import box_vectors
+from quiltmd.running.stages import stages_of
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 app = pytest.importorskip("openmm.app")
 pytest.importorskip("pdbfixer")
@@ -396,6 +403,28 @@ def test_from_a_structure_to_a_run_at_a_terminal(
     assert (out / "run" / "5-produce" / "final.pdb").exists()
     with pytest.raises(QuiltError, match=r"exists: choose another --out, or give --overwrite"):
         refuse_to_replace(out)
+
+
+@pytest.mark.parametrize(("periodic", "membrane"), [(True, False), (True, True), (False, False)])
+def test_a_protocol_runs_with_what_preparing_needs(
+    periodic: bool, membrane: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the libraries of other extras, as MDAnalysis for XTC files."""
+    monkeypatch.setitem(sys.modules, "MDAnalysis", None)
+    text = prepare.write_protocol(
+        "system.cif", ["amber14-all.xml"], periodic=periodic, membrane=membrane, nanoseconds=2
+    )
+    stages = stages_of(tomllib.loads(text), "run.toml")
+    names = [stage.folder.path.name.split("-")[1] for stage in stages]
+    assert names == ["minimise", "heat", "release", "equilibrate", "produce"]
+    made = stages[-1].config
+    assert made.run.steps * made.integrator.timestep == pytest.approx(2000)
+    assert made.restraint == ()
+    assert made.integrator.ensemble == ("npt" if periodic else "nvt")
+    assert made.barostat.coupling == ("semi-isotropic" if membrane else "isotropic")
+    for stage in stages:
+        for name in stage.config.trajectories():
+            check_contents(name, velocities=False, forces=False, precision=None)
 
 
 def test_missing_libraries_are_named(

@@ -64,8 +64,7 @@ run = {{ steps = {equilibrate_steps} }}
 name = "produce"                       # {nanoseconds:g} ns
 restraint = []
 run = {{ steps = {steps} }}
-output = {{ log_every = {every} }}
-trajectory = [{{ file = "trajectory.xtc", every = {every} }}]
+output = {{ log_every = {every}, trajectory_every = {every} }}
 """
 
 
