@@ -160,3 +160,27 @@ def test_stages_have_them_and_exchanges_do_not(config: Path) -> None:
     ladder = {"temperatures": (300.0, 301.0), "every": 3}
     with pytest.raises(QuiltError, match=r"leave out \[\[reporter\]\]"):
         build_config_of(ExchangeConfig, {**settings, "exchange": ladder}, "x.toml")
+
+
+@pytest.mark.parametrize("section", ["reporter", "restraint"])
+def test_a_table_where_several_may_be(section: str) -> None:
+    settings = {
+        "system": {"topology": "a.prmtop", "coordinates": "a.crd"},
+        "run": {"steps": 1},
+        "output": {"dir": "out"},
+        section: {"factory": "module:function"},
+    }
+    with pytest.raises(QuiltError, match=rf"^\[{section}\]: .* write \[\[{section}\]\] instead$"):
+        build_config(settings)
+
+
+def test_a_value_where_a_list_should_be() -> None:
+    settings = {
+        "system": {"topology": "a.prmtop", "coordinates": "a.crd"},
+        "integrator": {"ensemble": "npt"},
+        "barostat": {"compressibility": 1e-5},
+        "run": {"steps": 1},
+        "output": {"dir": "out"},
+    }
+    with pytest.raises(QuiltError, match=r"compressibility: must be a list, such as \[1e-05\]"):
+        build_config(settings)

@@ -45,11 +45,20 @@ def describe(fault: Any, known: Known) -> str:
     if fault["type"] == "missing":
         needed = None if key else known.get(section, {})
         return _missing(place, needed, fault["input"] if len(where) > 2 else None)
+    if fault["type"] == "tuple_type":
+        return _no_list(place, section, fault["input"])
     message = fault["msg"].removeprefix("Value error, ")
     if not any(letter.isupper() for letter in message.partition(" ")[0][1:]):  # no name of a class
         message = message[:1].lower() + message[1:]
     value = "" if isinstance(fault["input"], dict) else f" (found {fault['input']!r})"
     return f"{place}: {message}{value}" if section else message
+
+
+def _no_list(place: str, section: str, found: Any) -> str:
+    """What stands where a list should: one table of several that there may be, or one value."""
+    if isinstance(found, dict):
+        return f"{place}: there may be several of these: write [[{section}]] instead"
+    return f"{place}: must be a list, such as [{found}] (found {found!r})"
 
 
 def _missing(place: str, needed: Mapping[str, FieldInfo] | None, found: Any) -> str:
