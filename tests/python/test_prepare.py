@@ -29,7 +29,7 @@ from quiltmd.prepare.files import refuse_to_replace
 from quiltmd.prepare.gaps import treat_gaps
 from quiltmd.prepare.hydrogens import note_metals, state_of
 from quiltmd.prepare.solvent import box_vectors
-from quiltmd.running.stages import stages_of
+from quiltmd.running.stages import replaced_in_all, stages_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -414,7 +414,9 @@ def test_a_protocol_runs_with_what_preparing_needs(
     text = prepare.write_protocol(
         "system.cif", ["amber14-all.xml"], periodic=periodic, membrane=membrane, nanoseconds=2
     )
-    stages = stages_of(tomllib.loads(text), "run.toml")
+    settings = tomllib.loads(text)
+    assert replaced_in_all(settings) == []  # settings that no stage follows
+    stages = stages_of(settings, "run.toml")
     names = [stage.folder.path.name.split("-")[1] for stage in stages]
     assert names == ["minimise", "heat", "release", "equilibrate", "produce"]
     made = stages[-1].config

@@ -27,9 +27,6 @@ temperature = {temperature:g}
 timestep = {step}
 seed = {seed}
 {barostat}
-[run]
-steps = 1                              # each stage has its own
-
 [output]
 dir = "run"
 log_every = 500
