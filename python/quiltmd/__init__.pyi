@@ -21,6 +21,7 @@ from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
 from .description.system import System
+from .description.thermostats.andersen import AndersenThermostat
 from .description.thermostats.base import Thermostat
 from .description.thermostats.berendsen import BerendsenThermostat
 from .description.thermostats.nose_hoover import NoseHooverChain
@@ -65,6 +66,7 @@ from .running.simulation import Simulation
 from .version import __version__ as __version__
 
 __all__ = [
+    "AndersenThermostat",
     "Barostat",
     "BathGroup",
     "BerendsenBarostat",

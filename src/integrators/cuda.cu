@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "device/cuda/kernels.h"
+#include "integrators/andersen.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/cuda_lanes.cuh"
 #include "integrators/cuda_threads.cuh"
@@ -162,6 +163,20 @@ struct DrawVelocitiesStage : Plain {
   template <class Group>
   __device__ Outcome apply(Group& g, PlacedGroup, Sums&) const {
     return draw_velocities(op, g);
+  }
+};
+
+struct CollideStage : Plain {
+  Collide op;
+  static constexpr Noise kNoise = Noise::kThermostat;
+  static constexpr Stores kStores = Stores::kVelocities;
+  static constexpr int kSums = 1;
+  __device__ int64_t* target() const { return op.energy + kHeat; }
+  template <class Group>
+  __device__ Outcome apply(Group& g, PlacedGroup placed, Sums& sums) const {
+    const Outcome outcome = collide(op, placed, g);
+    sums.value[0] += to_fixed(outcome.heat, kEnergyScale);
+    return outcome;
   }
 };
 
@@ -428,6 +443,7 @@ void add_integrator_kernels(CudaKernels& table) {
   table.add<SumMomentum, run_stage<SumMomentumStage, SumMomentum>>();
   table.add<RemoveMomentum, run_stage<RemoveMomentumStage, RemoveMomentum>>();
   table.add<DrawVelocities, run_stage<DrawVelocitiesStage, DrawVelocities>>();
+  table.add<Collide, run_stage<CollideStage, Collide>>();
   table.add<ScaleGroups, run_by_group<ScaleGroups, scale_groups_kernel>>();
   table.add<RescaleCell, run_single<RescaleCell, rescale_cell_kernel>>();
   table.add<RescaleGroups, run_by_group<RescaleGroups, rescale_groups_kernel>>();

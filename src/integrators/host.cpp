@@ -8,6 +8,7 @@
 
 #include "decomposition/host_faults.h"
 #include "device/host/kernels.h"
+#include "integrators/andersen.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/host_waters.h"
 #include "integrators/monte_carlo.h"
@@ -403,6 +404,17 @@ void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
   });
 }
 
+void collide_host(const Collide& op, ThreadGroup& threads) {
+  const auto step = static_cast<uint64_t>(*op.work.step);
+  over_groups(op.work, threads, {op.energy + kHeat, 1}, [&](auto& g, int index, Sums& sums) {
+    draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
+    const Outcome outcome = collide(op, op.work.placed[index], g);
+    store_velocities(op.work, index, g.velocity, g.atoms());
+    sums[0] += to_fixed(outcome.heat, kEnergyScale);
+    return outcome;
+  });
+}
+
 void set_state_host(const SetState& op, ThreadGroup& threads) {
   over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
     for (int index = begin; index < end; ++index) set_group(op, index);
@@ -455,6 +467,7 @@ void add_integrator_kernels(HostKernels& table) {
   table.add<SumMomentum, sum_momentum_host>();
   table.add<RemoveMomentum, remove_momentum_host>();
   table.add<DrawVelocities, draw_velocities_host>();
+  table.add<Collide, collide_host>();
   table.add<ScaleGroups, scale_groups_host>();
   table.add<RescaleCell, rescale_cell_host>();
   table.add<RescaleGroups, rescale_groups_host>();

@@ -36,6 +36,7 @@ constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators
 constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
     {"velocity_rescaling", velocity_rescaling, kTemperature},
     {"nose_hoover", nose_hoover, kTemperature},
+    {"andersen", andersen, kTemperature},
     {"berendsen", berendsen_thermostat, kTemperature},
 };
 

@@ -29,6 +29,7 @@ int steps_between_actions(const Parameters& parameters);
 StepTask sum_kinetic_energy();                     // of all ranks, into sums[0]
 StepTask sum_kinetic_energy_of_groups(int baths);  // into the first of `sums`, by heat bath
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
+Thermostat andersen(const Parameters& parameters, const ThermostatInput& input);
 Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input);
 Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input);
 

@@ -33,7 +33,13 @@ QMD_HD PhiloxBlock philox(uint64_t seed, uint64_t counter_low, uint64_t counter_
 }
 
 // What a draw is for; part of the counter, so that uses never share numbers.
-enum class RandomStream : uint32_t { kThermostat = 0, kVelocities = 1, kRescaling = 2, kCell = 3 };
+enum class RandomStream : uint32_t {
+  kThermostat = 0,
+  kVelocities = 1,
+  kRescaling = 2,
+  kCell = 3,
+  kCollisions = 4,
+};
 
 // The functions below take neither divisions nor branches: a GPU would go through those one lane's
 // path after the other, where it can work on several such chains at a time.

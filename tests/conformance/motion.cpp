@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "integrators/andersen.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/monte_carlo.h"
 #include "integrators/nose_hoover.h"
@@ -330,6 +331,19 @@ void velocities_and_momentum_agree(Pair devices, const Input& in) {
   for (int kind = kKinetic; kind < kTermEnergies; ++kind) twins.check_energy(kind);
 }
 
+// The same groups collide, and have the same velocities afterwards.
+void collisions_agree(Pair devices, const Input& in) {
+  Twins twins(devices, in);
+  twins.both([](OneRank& r) {
+    Conditions now = r.conditions.download()[0];
+    now.bath = {2.5, 0.6, 0};
+    r.conditions.upload({now});
+    r.device.launch(Collide{r.work(), 5, r.energy.data(), {}});
+  });
+  twins.check(0, 1e-6);
+  twins.check_energy(kHeat);
+}
+
 // Groups go with the box on any device, and lie where the layout finds them in the new one.
 void groups_move_with_the_box(Pair devices, const Input& in) {
   Twins twins(devices, in);
@@ -553,6 +567,9 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { velocities_and_momentum_agree(devices, Input(6)); }},
       {"velocities and momentum of unlike waters agree",
        [devices] { velocities_and_momentum_agree(devices, unlike(6)); }},
+      {"collisions", [devices] { collisions_agree(devices, Input(6)); }},
+      {"collisions of unlike groups", [devices] { collisions_agree(devices, unlike(6)); }},
+      {"collisions beside sites", [devices] { collisions_agree(devices, with_sites(13)); }},
       {"groups move with the box", [devices] { groups_move_with_the_box(devices, Input(8)); }},
       {"sites are placed", [devices] { sites_are_placed(devices, with_sites(10)); }},
       {"many sites are placed", [devices] { sites_are_placed(devices, with_sites(10, kMany)); }},

@@ -20,6 +20,7 @@ from boxes import (
 
 import quiltmd
 from quiltmd import (
+    AndersenThermostat,
     BathGroup,
     LangevinMiddle,
     Nonbonded,
@@ -65,13 +66,14 @@ RESCALED = [
     Rescaled(IMPULSES[0], NoseHooverChain(350, time_constant=0.05, every=3)),
     Rescaled(NVE, VelocityRescaling(groups=SCALED, seed=5, every=4)),
     Rescaled(IMPULSES[0], NoseHooverChain(groups=SCALED, every=3)),
+    Rescaled(IMPULSES[0], AndersenThermostat(time_constant=0.1, seed=5, every=3)),
 ]
 ENSEMBLES = pytest.mark.parametrize(
     "integrator",
     [NVE, NVT, GROUPS, *IMPULSES, *RESCALED],
     ids=[
         *("nve", "nvt", "groups", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"),
-        *("rescaled-groups", "chains"),
+        *("rescaled-groups", "chains", "andersen"),
     ],
 )
 # Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.

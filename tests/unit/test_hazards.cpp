@@ -218,6 +218,7 @@ constexpr Scenario kScenarios[] = {
     {"PME every second step, Verlet", true, "velocity_verlet", nullptr, 2},
     {"PME, Verlet and velocity rescaling", true, "velocity_verlet", "velocity_rescaling", 1},
     {"PME, Verlet and a Nose-Hoover chain", true, "velocity_verlet", "nose_hoover", 2},
+    {"PME, Verlet and Andersen", true, "velocity_verlet", "andersen", 1},
     {"cutoff, Langevin", false, "langevin_middle", nullptr, 1},
     {"PME, Langevin and cell rescaling", true, "langevin_middle", nullptr, 1, "cell_rescaling"},
     {"PME, Verlet, velocity and cell rescaling", true, "velocity_verlet", "velocity_rescaling", 2,

@@ -194,6 +194,23 @@ void a_thermostat_of_groups_scales_each() {
         chains.baths.one_temperature);
 }
 
+// It asks for no sum over the system; its bath says how many groups do not collide.
+void collisions_need_no_sums() {
+  Parameters colliding = rescaling();
+  colliding.kind = "andersen";
+  const IntegratorSettings of_one{integrator("velocity_verlet"), colliding, {}};
+  const StepPlan plan = make_step_plan(of_one, kFreedom);
+  CHECK((launches(plan.coupled.finish, ForcesAfter::kKept) == Names{"verlet_finish", "collide"}));
+  for (const StepTask& task : plan.coupled.middle) CHECK(task.reduces == 0);
+  CHECK_NEAR(plan.baths.heat.keep, std::exp(-10 * 0.002 / 0.5), 1e-15);
+  CHECK_NEAR(plan.baths.heat.thermal, kBoltzmann * 310, 1e-12);
+  const IntegratorSettings of_two{
+      integrator("velocity_verlet"), scaling_groups(colliding, 310), {}};
+  const StepPlan groups = make_step_plan(of_two, kOfTwo);
+  CHECK((launches(groups.coupled.finish, ForcesAfter::kKept) == Names{"verlet_finish", "collide"}));
+  CHECK(groups.baths.of_groups.size() == 2 && !groups.baths.one_temperature);
+}
+
 void a_barostat_acts_before_a_rebuild() {
   const StepPlan plan =
       make_step_plan({integrator("langevin_middle", 2), std::nullopt, barostat()}, kFreedom);
@@ -389,6 +406,7 @@ int main() {
       {"a thermostat acts on whole steps", a_thermostat_acts_on_whole_steps},
       {"a chain has variables", a_chain_has_variables},
       {"a thermostat of groups scales each", a_thermostat_of_groups_scales_each},
+      {"collisions need no sums", collisions_need_no_sums},
       {"a barostat acts before a rebuild", a_barostat_acts_before_a_rebuild},
       {"a proposed box is decided about", a_proposed_box_is_decided_about},
       {"nonsense is refused by name", nonsense_is_refused_by_name},

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .electric_field import forces_of
-from .integrators import Integrator, LangevinMiddle
+from .heat_baths import HeatBaths
+from .integrators import Integrator
 from .system import System
 from .thermostats import Thermostat
 
@@ -86,7 +87,15 @@ def centre_of_mass(
     return CentreOfMass(every, resting, follows_lists=asked is None and every > 0)
 
 
-def centre_of_mass_oddities(integrator: Integrator, system: System) -> Iterator[str]:
+def frictions_of(integrator: Integrator, thermostat: Thermostat | None) -> tuple[float, ...]:
+    """`HeatBaths.frictions` of the one of the two that has baths; 0 where none has."""
+    bath = integrator if thermostat is None else thermostat
+    return bath.frictions() if isinstance(bath, HeatBaths) else (0.0,)
+
+
+def centre_of_mass_oddities(
+    integrator: Integrator, thermostat: Thermostat | None, system: System
+) -> Iterator[str]:
     """What is odd about the motion of the centre of mass; a line each."""
     held, driven = _held(system), _driven(system)
     free = ~(held | driven)
@@ -102,7 +111,7 @@ def centre_of_mass_oddities(integrator: Integrator, system: System) -> Iterator[
                 f"dynamics there, and to remove it would change what is sampled; {rest}"
             )
     runs_away = driven & ~held
-    if runs_away.any() and not _has_friction(integrator):
+    if runs_away.any() and not any(frictions_of(integrator, thermostat)):
         yield (
             "the forces of a field, or constant forces, do not add up to zero along "
             f"{_names(runs_away)}: the system as a whole is accelerated, and no friction brakes "
@@ -127,17 +136,10 @@ def _driven(system: System) -> NDArray[np.bool_]:
     return driven
 
 
-def _has_friction(integrator: Integrator) -> bool:
-    if not isinstance(integrator, LangevinMiddle):
-        return False
-    return any(bath.friction for bath in integrator.groups or (integrator,))
-
-
 def _keeps_momentum(integrator: Integrator, thermostat: Thermostat | None) -> bool:
     """Whether a centre of mass at rest stays so: no noise moves it, nor factors that differ."""
-    if _has_friction(integrator):
-        return False
-    return thermostat is None or (thermostat.keeps_momentum and len(thermostat.groups) < 2)
+    several = thermostat is not None and len(thermostat.groups) > 1
+    return not several and not any(frictions_of(integrator, thermostat))
 
 
 def _names(axes: NDArray[np.bool_]) -> str:

@@ -108,6 +108,13 @@ class HeatBaths:
         """How strongly the baths act: the setting that `coupling` names."""
         return tuple(getattr(bath, self.coupling) for bath in self.groups or (self,))
 
+    def frictions(self) -> tuple[float, ...]:
+        """How soon each bath sets a centre of mass at rest in motion, 1/ps; 0: it stays at rest.
+
+        After a time t a part exp(-2 friction t) of its thermal motion is missing.
+        """
+        return tuple(0.0 for _ in self.strengths())
+
     def with_each(self: _Bathed, name: str, value: float | Sequence[float]) -> _Bathed:
         """A copy with another temperature or friction: one for all groups, or one for each."""
         if getattr(self.groups[0], name, None) is None:

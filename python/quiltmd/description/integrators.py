@@ -123,6 +123,10 @@ class LangevinMiddle(HeatBaths):
     def __post_init__(self) -> None:
         self.settle_baths()
 
+    def frictions(self) -> tuple[float, ...]:
+        """Of the centre of mass: as of all atoms of a bath."""
+        return self.strengths()
+
     def resolve(self) -> dict[str, Any]:
         """Settings for the core, which needs those of `CentreOfMass` besides."""
         return _shared(self) | {

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
-from ..description.centre_of_mass import CentreOfMass
+from ..description.centre_of_mass import CentreOfMass, frictions_of
 from ..description.dynamics import groups_with_baths, heat_bath
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
@@ -81,22 +81,26 @@ class Readout(ABC):
 
         One degree of freedom is missing for each axis along which its motion is removed, or never
         arises (constant energy, a thermostat that scales all velocities alike), and nothing holds
-        atoms from outside.  The noise of a Langevin integrator sets it in motion again: a time t
-        after the removal a part exp(-2 friction t) is missing.
+        atoms from outside.  The noise of a Langevin integrator, or the collisions of Andersen's
+        thermostat, set it in motion again: a time t after the removal a part exp(-2 friction t) is
+        missing, where the friction of collisions is 1 / `time_constant`.
         """
         if groups_with_baths(self.integrator, self.thermostat):
             return float(self.group_degrees_of_freedom().sum())
-        missing = self._missing(getattr(self.integrator, "friction", 0.0))
+        (missing,) = self._missing()
         return max(0.0, self.system.degrees_of_freedom - missing)
 
     def group_degrees_of_freedom(self) -> NDArray[np.float64]:
         """Of each group with a heat bath of its own: see `group_temperatures`."""
-        groups, bath = self._baths()
-        missing = [self._missing(group.friction or 0.0) for group in groups]
-        return degrees_of_freedom(self.system, bath, np.array(missing))
+        _, bath = self._baths()
+        return degrees_of_freedom(self.system, bath, np.array(self._missing()))
 
-    def _missing(self, friction: float) -> float:
-        return self.centre_of_mass.missing(self.step, friction, self.integrator.timestep)
+    def _missing(self) -> list[float]:
+        """The degrees of freedom that the centre of mass lacks, by heat bath."""
+        return [
+            self.centre_of_mass.missing(self.step, friction, self.integrator.timestep)
+            for friction in frictions_of(self.integrator, self.thermostat)
+        ]
 
     def _baths(self) -> tuple[tuple[BathGroup, ...], NDArray[np.uint8]]:
         """The groups with heat baths of their own, and that of each atom."""

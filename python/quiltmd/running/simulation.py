@@ -191,7 +191,7 @@ class Simulation(Readout):
         self._warn(oddities(system, state, self.nonbonded))
         self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
         self._warn(thermostat_oddities(self.thermostat, system))
-        self._warn(centre_of_mass_oddities(self.integrator, system))
+        self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):

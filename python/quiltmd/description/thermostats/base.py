@@ -33,7 +33,6 @@ class Thermostat(HeatBaths):
     kind: ClassVar[str]
     summary: ClassVar[str]
     warm: ClassVar[bool] = False  # whether it needs temperatures above 0 K
-    keeps_momentum: ClassVar[bool] = True  # whether one bath leaves a centre of mass at rest so
     least_actions: ClassVar[int] = 0  # in a time constant, at least
 
     temperature: Temperature = 300.0

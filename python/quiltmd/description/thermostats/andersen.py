@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Andersen's thermostat."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Any, ClassVar
+
+from pydantic.dataclasses import dataclass
+
+from ..checks import user_settings
+from ..settings import Seed, TimeConstant, draw_seed
+from .base import CONFIG, Thermostat
+
+
+@user_settings
+@dataclass(frozen=True, config=CONFIG)
+class AndersenThermostat(Thermostat):
+    """Constant temperature by collisions with a heat bath.
+
+    Andersen, J. Chem. Phys. 72, 2384 (1980).  At random times an atom, with the atoms that
+    constraints join to it, is given new velocities from the Maxwell-Boltzmann distribution.  The
+    ensemble is canonical, of nearly harmonic systems too; diffusion and other dynamics are slowed
+    down, as by a friction.
+
+    Attributes
+    ----------
+    temperature:
+        K; with groups the highest of theirs.
+    time_constant:
+        Mean time between collisions of an atom, ps: the inverse of the collision frequency (OpenMM)
+        and GROMACS' tau-t with tcoupl = andersen.
+    seed:
+        Random seed of the collisions; the same seed gives the same trajectory, bit for bit.  None:
+        a `Simulation` draws one, and its `thermostat` tells which.
+    every:
+        Steps between actions, at which each atom collides with the probability that the time
+        between them gives.  A multiple of the integrator's `long_range_every`.
+    groups:
+        Groups of atoms with a temperature and a `time_constant` each, as for `VelocityRescaling`.
+    """
+
+    kind: ClassVar[str] = "andersen"
+    summary: ClassVar[str] = "collisions that replace the velocities of single atoms"
+    coupling: ClassVar[str] = "time_constant"
+
+    time_constant: TimeConstant = 1.0
+    _: KW_ONLY
+    seed: Seed = None
+
+    def frictions(self) -> tuple[float, ...]:
+        """Of the centre of mass: what has collided once has forgotten its momentum."""
+        return tuple(1 / time for time in self.strengths())
+
+    def resolve(self) -> dict[str, Any]:
+        """Settings for the core."""
+        return super().resolve() | {"seed": draw_seed() if self.seed is None else self.seed}
