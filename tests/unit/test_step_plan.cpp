@@ -4,6 +4,7 @@
 #include "device/null/null_device.h"
 #include "integrators/step_plan.h"
 #include "math/symmetric.h"
+#include "math/units.h"
 
 using namespace quiltmd;
 
