@@ -89,7 +89,7 @@ TimeConstant = Annotated[
     Field(
         gt=0,
         description="Relaxation time of the kinetic energy, ps; with a Nose-Hoover chain, sets the "
-        "thermostat masses.",
+        "thermostat masses; with andersen, the mean time between collisions.",
     ),
     Unit("ps"),
 ]
