@@ -29,17 +29,18 @@ from .mesh_rules import (
     refuse_coarse_grid,
     refuse_large_grid,
 )
-from .settings import OnResume
+from .settings import Only, OnResume, settings_only_with
 from .units import Nanometres, PerNanometre
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
-_OF_LJ_PME = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
-_OF_SPLIT = ("pme_split", "pme_alpha", "pme_bandwidth")
-_OF_PME = ("pme_order", "pme_tolerance", *_OF_SPLIT, "pme_grid", "lennard_jones", *_OF_LJ_PME)
-_OF_FMM = ("fmm_tolerance", "fmm_bandwidth", "fmm_grid")
-_OF_FIELD = ("dielectric", "field_of_excluded")
 # Where splines of order 4 on a finer grid are the faster ones.
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
+# What settings need, to have a use.
+_Pme = Only("method", "pme")
+_Fmm = Only("method", "fmm")
+_Field = Only("method", "reaction-field")
+_LjPme = Only("lennard_jones", "pme")
+_Split = Literal["prolate", "gaussian"]
 
 
 @user_settings
@@ -132,86 +133,86 @@ class Nonbonded:
         "(truncation, for tests and implicit solvent), reaction-field, or, without a box, "
         "no-cutoff (every pair of atoms).",
     )
-    dielectric: float = Field(
+    dielectric: Annotated[float, _Field] = Field(
         default=78.3,
         ge=0,
         description="Dielectric constant of the reaction field; 0: infinite.",
     )
-    field_of_excluded: bool = Field(
+    field_of_excluded: Annotated[bool, _Field] = Field(
         default=True,
         description="Apply the reaction field to excluded pairs, as GROMACS does and OpenMM does "
         "not.",
     )
-    pme_order: Literal[4, 5] | None = Field(
+    pme_order: Annotated[Literal[4, 5] | None, _Pme] = Field(
         default=None,
         description="Order of the PME B-splines, 4 or 5; default: 5, in small boxes 4.",
     )
-    pme_tolerance: float = Field(
+    pme_tolerance: Annotated[float, _Pme] = Field(
         default=5e-4,
         gt=0,
         lt=0.5,
         description="Relative rms error of forces; sets the Ewald split and the PME grid.",
     )
     # What follows from it is compared on resume: alpha or bandwidth, and the grid.
-    pme_split: Annotated[Literal["prolate", "gaussian"] | None, OnResume.NOT_COMPARED] = Field(
+    pme_split: Annotated[_Split | None, _Pme, OnResume.NOT_COMPARED] = Field(
         default=None,
         description="Splitting function of PME: prolate (the default, needs a coarser grid) or "
         "gaussian (the standard Ewald split, as in other programs).",
     )
-    pme_alpha: PerNanometre | None = Field(
+    pme_alpha: Annotated[PerNanometre | None, _Pme] = Field(
         default=None,
         gt=0,
         description="Ewald coefficient of the gaussian split, 1/nm, instead of pme_tolerance; "
         "needs pme_grid.",
     )
-    pme_bandwidth: float | None = Field(
+    pme_bandwidth: Annotated[float | None, _Pme] = Field(
         default=None,
         ge=4,
         le=20,
         description="Bandwidth of the prolate split, instead of pme_tolerance; needs pme_grid.",
     )
-    pme_grid: tuple[int, int, int] | None = Field(
+    pme_grid: Annotated[tuple[int, int, int] | None, _Pme] = Field(
         default=None,
         description="PME grid, NX,NY,NZ, instead of pme_tolerance; needs pme_alpha or "
         "pme_bandwidth.",
     )
-    lennard_jones: Literal["cutoff", "pme"] = Field(
+    lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
         default="cutoff",
         description="Lennard-Jones interactions beyond the cutoff: none (cutoff), or dispersion by "
         "PME (pme), which needs the method pme.",
     )
-    lj_pme_tolerance: float = Field(
+    lj_pme_tolerance: Annotated[float, _LjPme] = Field(
         default=1e-3,
         gt=0,
         lt=0.5,
         description="Fraction of a pair's dispersion at the cutoff that the direct sum omits; sets "
         "Ewald coefficient and grid of Lennard-Jones PME.",
     )
-    lj_pme_alpha: PerNanometre | None = Field(
+    lj_pme_alpha: Annotated[PerNanometre | None, _LjPme] = Field(
         default=None,
         gt=0,
         description="Ewald coefficient of Lennard-Jones PME, 1/nm, instead of lj_pme_tolerance; "
         "needs lj_pme_grid.",
     )
-    lj_pme_grid: tuple[int, int, int] | None = Field(
+    lj_pme_grid: Annotated[tuple[int, int, int] | None, _LjPme] = Field(
         default=None,
         description="Grid of Lennard-Jones PME, NX,NY,NZ, instead of lj_pme_tolerance; needs "
         "lj_pme_alpha.",
     )
-    fmm_tolerance: float = Field(
+    fmm_tolerance: Annotated[float, _Fmm] = Field(
         default=5e-4,
         ge=2e-4,
         le=1e-2,
         description="Relative rms error of forces of the method fmm; sets its split and grid.",
     )
-    fmm_bandwidth: float | None = Field(
+    fmm_bandwidth: Annotated[float | None, _Fmm] = Field(
         default=None,
         ge=4,
         le=20,
         description="Bandwidth of the split of the method fmm, instead of fmm_tolerance; needs "
         "fmm_grid.",
     )
-    fmm_grid: tuple[int, int, int] | None = Field(
+    fmm_grid: Annotated[tuple[int, int, int] | None, _Fmm] = Field(
         default=None,
         description="Grid of the method fmm, NX,NY,NZ, even, instead of fmm_tolerance; needs "
         "fmm_bandwidth.",
@@ -279,14 +280,14 @@ class Nonbonded:
                     "lennard_jones = pme cannot be combined with switching: leave one of them out"
                 )
             return
-        for name in _OF_LJ_PME:
-            if getattr(self, name) != getattr(Nonbonded, name):
+        for name, default in _defaults(_LjPme).items():
+            if getattr(self, name) != default:
                 raise ValueError(f"{name} needs lennard_jones = pme")
 
     def _check_fmm(self) -> None:
         if self.method != "fmm":
-            for name in _OF_FMM:
-                if getattr(self, name) != getattr(Nonbonded, name):
+            for name, default in _defaults(_Fmm).items():
+                if getattr(self, name) != default:
                     raise ValueError(f"{name} is for the method fmm: choose that as well")
             return
         grid = self.fmm_grid
@@ -303,8 +304,8 @@ class Nonbonded:
 
     def _check_field(self) -> None:
         if self.method != "reaction-field":
-            for name in _OF_FIELD:
-                if getattr(self, name) != getattr(Nonbonded, name):
+            for name, default in _defaults(_Field).items():
+                if getattr(self, name) != default:
                     raise ValueError(
                         f"{name} needs the method reaction-field: choose it, or leave {name} out"
                     )
@@ -315,8 +316,8 @@ class Nonbonded:
             )
 
     def _refuse_pme(self) -> None:
-        for name in _OF_PME:
-            if getattr(self, name) != getattr(Nonbonded, name):
+        for name, default in _defaults(_Pme).items():
+            if getattr(self, name) != default:
                 raise ValueError(f"the method {self.method} has no PME: leave out {name}")
 
     def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
@@ -328,18 +329,18 @@ class Nonbonded:
         replaced: dict[str, Any] = {}
         method = given.get("method", self.method)
         if method != "pme":
-            replaced = {name: getattr(Nonbonded, name) for name in _OF_PME}
+            replaced = _defaults(_Pme)
         else:
             for of in ("pme", "lj_pme"):
                 replaced |= self._mesh_overridden(of, given)
             if given.get("lennard_jones", self.lennard_jones) != "pme":
-                replaced |= {name: getattr(Nonbonded, name) for name in _OF_LJ_PME}
+                replaced |= _defaults(_LjPme)
             elif self.lennard_jones != "pme":
                 replaced |= {"switching": "none", "switch_distance": None}
         if method != "fmm" or "fmm_grid" in given or "fmm_tolerance" in given:
-            replaced |= {name: getattr(Nonbonded, name) for name in _OF_FMM}
+            replaced |= _defaults(_Fmm)
         if method != "reaction-field":
-            replaced |= {name: getattr(Nonbonded, name) for name in _OF_FIELD}
+            replaced |= _defaults(_Field)
         if given.get("switching") == "none" or method == "no-cutoff":
             replaced |= {"switching": "none", "switch_distance": None}
         if method == "no-cutoff":
@@ -348,7 +349,7 @@ class Nonbonded:
 
     def _mesh_overridden(self, of: str, given: Mapping[str, Any]) -> dict[str, Any]:
         tolerance = f"{of}_tolerance"
-        of_split = _OF_SPLIT if of == "pme" else ("lj_pme_alpha",)
+        of_split = ("pme_split", "pme_alpha", "pme_bandwidth") if of == "pme" else ("lj_pme_alpha",)
         without = dict.fromkeys((*of_split, f"{of}_grid"))
         if f"{of}_grid" in given:
             return {**without, tolerance: getattr(Nonbonded, tolerance)}
@@ -488,6 +489,12 @@ class Nonbonded:
         refuse_coarse_grid(self.lj_pme_grid, box)
         assert self.lj_pme_alpha is not None
         return self.lj_pme_alpha, self.lj_pme_grid
+
+
+def _defaults(needed: Only) -> dict[str, Any]:
+    """Of the settings that need this."""
+    names = settings_only_with(Nonbonded, needed.setting, needed.value)
+    return {name: getattr(Nonbonded, name) for name in names}
 
 
 def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ Configuration files and the options of commands follow from these declarations t
 from __future__ import annotations
 
 import secrets
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -29,6 +29,27 @@ class OnResume(Enum):
 
     MAY_CHANGE = auto()  # no influence on the trajectory, nor on which of its steps are written
     NOT_COMPARED = auto()  # cannot be given with --resume: acts at the start, or in other settings
+
+
+@dataclass(frozen=True)
+class Only:
+    """Marks a setting that has a use where another one has this value alone.
+
+    So it is declared: `Annotated[float, Only("method", "reaction-field")]`.
+    """
+
+    setting: str
+    value: str
+
+
+def settings_only_with(kind: Any, setting: str, value: str) -> tuple[str, ...]:
+    """Settings of a class that need a value of another one, directly or by one that needs it."""
+    found: list[str] = []
+    for name, field in kind.__pydantic_fields__.items():  # what a setting needs comes before it
+        marks = [mark for mark in field.metadata if isinstance(mark, Only)]
+        if any(mark == Only(setting, value) or mark.setting in found for mark in marks):
+            found.append(name)
+    return tuple(found)
 
 
 def _check_timestep(value: float) -> float:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..description.barostats import BAROSTATS
+from ..description.nonbonded import Nonbonded
+from ..description.settings import settings_only_with
 from ..description.thermostats import THERMOSTATS
 from .setting_fields import fields_of
 
@@ -123,22 +125,24 @@ def _unused_of_schedules(
 
 def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:
     method = nonbonded.get("method", "pme")
-    of_lj = ("lj_pme_tolerance", "lj_pme_alpha", "lj_pme_grid")
+    of_lj = settings_only_with(Nonbonded, "lennard_jones", "pme")
     if method != "reaction-field":
         why = f"the method {method} has no reaction field"
-        yield Unused("nonbonded", ("dielectric", "field_of_excluded"), why, "choose reaction-field")
+        of_field = settings_only_with(Nonbonded, "method", "reaction-field")
+        yield Unused("nonbonded", of_field, why, "choose reaction-field")
     if method != "fmm":
         why = f"the method {method} is no fast multipole method"
-        of_fmm = ("fmm_tolerance", "fmm_bandwidth", "fmm_grid")
+        of_fmm = settings_only_with(Nonbonded, "method", "fmm")
         yield Unused("nonbonded", of_fmm, why, "choose fmm")
     elif nonbonded.get("fmm_grid") is not None:
         why = "fmm_grid takes its place"
         yield Unused("nonbonded", ("fmm_tolerance",), why, "leave out the grid")
     if method != "pme":
-        of_split = ("pme_split", "pme_alpha", "pme_bandwidth", "pme_grid")
-        keys = ("pme_order", "pme_tolerance", *of_split, "lennard_jones", *of_lj)
-        yield Unused("nonbonded", keys, f"the method {method} has no PME", "choose pme")
-        why = f"the method {method} has no PME"
+        of_pme, why = (
+            settings_only_with(Nonbonded, "method", "pme"),
+            f"the method {method} has no PME",
+        )
+        yield Unused("nonbonded", of_pme, why, "choose pme")
         if method != "fmm":
             yield Unused("integrator", ("long_range_every",), why, "choose pme or fmm")
     elif nonbonded.get("pme_grid") is not None:
