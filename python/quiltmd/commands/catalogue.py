@@ -59,7 +59,7 @@ COMMANDS = {
     "demo": ("demo.demo", "Simulate a protein in water and plot its energies."),
     "digest": (
         "digest.digest",
-        "Print the SHA-256 of step, box, positions and velocities of a checkpoint.",
+        "Print the SHA-256 of the State in a checkpoint.",
     ),
     "predict": (
         "predict.predict_command",

@@ -18,7 +18,7 @@ def digest(
         Path, typer.Argument(help="A checkpoint file, or a run folder, for its last checkpoint.")
     ],
 ) -> None:
-    """Print the SHA-256 of step, box, positions and velocities of a checkpoint."""
+    """Print the SHA-256 of the State in a checkpoint."""
     path = checkpoint
     if checkpoint.is_dir():
         folder = Folder(checkpoint.absolute())

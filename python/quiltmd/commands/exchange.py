@@ -49,7 +49,10 @@ def exchange(
     ] = None,
     demux: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write the trajectory of each replica in this folder."),
+        typer.Option(
+            metavar="DIR",
+            help="Write one trajectory for each replica, for the exchange in this folder.",
+        ),
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")

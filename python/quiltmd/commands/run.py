@@ -57,7 +57,7 @@ def run(
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.
 
-    Settings come from a file, from options, or from both; options override the file, except
+    Settings come from a file, from options, or from both; options override the file, but not
     the settings of its stages.
 
     A control file of another program is translated: settings without a counterpart are listed,

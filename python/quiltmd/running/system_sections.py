@@ -66,7 +66,7 @@ class SystemSection(Section):
     box: Annotated[tuple[float, ...], BeforeValidator(read_box)] | None = Field(
         default=None,
         description="Periodic box, instead of that of the files: A,B,C, nm, or A,B,C and "
-        "ALPHA,BETA,GAMMA, degrees; [] (as an option: none) for no periodic box.",
+        "ALPHA,BETA,GAMMA, degrees; none (in a file: []) for no periodic box.",
     )
     hmr: bool = Field(
         default=False,
