@@ -433,7 +433,7 @@ def test_trends(slope: float, trend: str) -> None:
     assert found.value == pytest.approx(1000 * slope, abs=3 * found.error)
     assert _trend(found) == trend
     said = _energy_drift(log, 1000)
-    assert ("too much: shorten the time step" in said) == (slope != 0)
+    assert ("too large: shorten the time step" in said) == (slope != 0)
     assert _energy_drift(log, None) == ""
 
 

@@ -44,8 +44,8 @@ _BUTTONS = (
     ("all", "all"),
 )
 _LEFT_OUT = (
-    "Dashed lines: here steps that were not recorded are left out. Recorded blocks of steps, each "
-    "as long as a pair list lives, follow one another, and all numbers are of recorded steps."
+    "Dashed lines mark gaps of steps that were not recorded. The recorded blocks of steps, each "
+    "one pair-list lifetime long, are shown one after another. All numbers are for recorded steps."
 )
 _STYLE = """
 <style>
@@ -78,11 +78,11 @@ def timeline_page(trace: Trace, title: str) -> str:
         f"{len(trace.spans):,} {what} and waits, {len(trace.messages):,} messages",
     ]
     sections = [
-        ("What holds it back", _findings(trace)),
+        ("Limits of the speed", _findings(trace)),
         ("Timeline", _timeline(trace)),
         ("Usage over time", _use(trace)),
         ("Balance", _balance(trace)),
-        (f"Time of {what}, us a step", _tasks(trace)),
+        (f"Time of {what}, us per step", _tasks(trace)),
         ("Messages", _messages(trace)),
         ("Critical path", _path(trace)),
     ]
@@ -92,7 +92,7 @@ def timeline_page(trace: Trace, title: str) -> str:
 def _findings(trace: Trace) -> str:
     found = findings(trace)
     if not found:
-        return note("Nothing stands out: no rank waits for long, and none has more to do.")
+        return note("No limit found: no rank waits for long, and the load is even.")
     items = "".join(f"<li>{escape(finding.text)}</li>" for finding in found)
     return f'<ol class="findings">{items}</ol>'
 
@@ -111,7 +111,7 @@ def _timeline(trace: Trace) -> str:
         for words, colour, _ in _KINDS.values()
     )
     buttons = "".join(f'<button data-do="{do}">{words}</button>' for do, words in _BUTTONS)
-    cut = note("The end of the stretch is left out here, the page would be too large.")
+    cut = note("The end of the profile is not shown, to limit the size of the page.")
     # "<" could end the script element early.
     payload = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     return (
@@ -199,7 +199,9 @@ def _use(trace: Trace) -> str:
     what = "a kernel runs" if trace.side_by_side else "a task runs"
     rows = "".join(_use_of(rank, trace) for rank in range(trace.ranks))
     ends = f'<span></span><div class="ends"><span>0</span>{duration(trace.seconds)}</div>'
-    words = f"Share of the time in which {what}, in {_COLUMNS} pieces of the stretch, and its mean."
+    words = (
+        f"Fraction of time in which {what}, in {_COLUMNS} intervals of the profile, and the mean."
+    )
     return note(words) + f'<div class="use">{rows}{ends}</div>'
 
 
@@ -216,7 +218,7 @@ def _use_of(rank: int, trace: Trace) -> str:
     return (
         f"<span>rank {rank}: {mean(share):.0%}</span>"
         f'<svg viewBox="0 0 {_COLUMNS} {_HEIGHT}" preserveAspectRatio="none" role="img" '
-        f'aria-label="Share of time that rank {rank} works, over the stretch">'
+        f'aria-label="Fraction of time that rank {rank} works, over the profile">'
         f'<polygon class="range" points="0,{_HEIGHT} {points} {_COLUMNS},{_HEIGHT}"/>'
         f'<polyline class="line" points="{points}"/></svg>'
     )
@@ -242,13 +244,13 @@ def _stack(parts: list[tuple[float, str, str]], style: str = "") -> Html:
 
 def _balance(trace: Trace) -> str:
     if trace.ranks < 2:
-        return note("One rank: there is nothing to balance.")
+        return note("One rank: no load balancing.")
     busy = trace.busy()
     waited = trace.idle()
-    headings = ["rank", "", *(f"{does}, us a step" for does in ("works", "waits", "neither"))]
+    headings = ["rank", "", *(f"{does}, us per step" for does in ("work", "waiting", "neither"))]
     before = trace.busy_before
     if before:
-        headings.insert(2, "worked before balancing, us a step")
+        headings.insert(2, "work before load balancing, us per step")
     rows = []
     for rank in range(trace.ranks):
         parts = [
@@ -261,10 +263,12 @@ def _balance(trace: Trace) -> str:
         if before:
             cells.insert(2, f"{1e6 * before[rank]:,.1f}")
         rows.append(cells)
-    text = _spread_of("Now the" if before else "The", [b / trace.steps for b in busy])
+    text = _spread_of(
+        "After load balancing, the" if before else "The", [b / trace.steps for b in busy]
+    )
     if before:
-        text = _spread_of("Before balancing the", before) + " " + text
-    text += " Bars: coloured, the rank works; grey, it waits for messages; empty, it does neither."
+        text = _spread_of("Before load balancing, the", before) + " " + text
+    text += " Bars: work (coloured), waiting for messages (grey), neither (empty)."
     return note(text) + table(headings, rows, 1) + _loads(trace)
 
 
@@ -278,8 +282,8 @@ def _loads(trace: Trace) -> str:
         for rank, load in enumerate(trace.loads)
     ]
     words = (
-        "A rank owns patches of the box and has copies of others, its proxies; a compute is a "
-        "patch against itself and half of its neighbours."
+        "A rank owns patches of the box; proxies are copies of patches of other ranks. A compute "
+        "is the interactions of a patch with itself and with half of its neighbours."
     )
     headings = ["rank", *(column.replace("_", " ") for column in columns)]
     return note(words) + table(headings, rows, 1)
@@ -288,8 +292,8 @@ def _loads(trace: Trace) -> str:
 def _spread_of(when: str, seconds: list[float]) -> str:
     average = mean(seconds) or 1.0
     return (
-        f"{when} busiest rank works {max(seconds) / average:.2f} times the mean, the least "
-        f"busy {min(seconds) / average:.2f} times."
+        f"{when} busiest rank has {max(seconds) / average:.2f} times the mean work, the "
+        f"least busy rank {min(seconds) / average:.2f} times."
     )
 
 
@@ -311,7 +315,7 @@ def _tasks(trace: Trace) -> str:
 
 def _messages(trace: Trace) -> str:
     if not trace.messages:
-        return note("None was sent." if trace.ranks > 1 else "One rank sends none.")
+        return note("No messages were sent." if trace.ranks > 1 else "One rank: no messages.")
     matrix: dict[tuple[int, int], list[int]] = {}
     kinds: dict[str, list[Message]] = {}
     for message in trace.messages:
@@ -332,8 +336,8 @@ def _messages(trace: Trace) -> str:
             cells.append(Html(shown if sizes else ""))
         rows.append(cells)
     headings = ["", *(f"to {rank}" for rank in range(trace.ranks))]
-    words = note("Bytes and messages of a step, from each rank to each other.")
-    by_kind = note("By what they carry; the times are medians.")
+    words = note("Bytes and messages per step between each pair of ranks.")
+    by_kind = note("By kind of message; times are medians.")
     return words + table(headings, rows, 1) + by_kind + table(*_kinds_table(trace, kinds), 2)
 
 
@@ -342,9 +346,9 @@ def _kinds_table(
 ) -> tuple[list[str], list[list[str]]]:
     headings = [
         "message",
-        "carries",
-        "messages a step",
-        "bytes each",
+        "contents",
+        "messages per step",
+        "bytes per message",
         "sent to arrived, us",
         "arrived to used, us",
     ]
@@ -365,7 +369,7 @@ def _kinds_table(
                 _per_step(waited.get(name, 0.0), trace),
             ]
         )
-    return [*headings, "waited for, us a step, all ranks"], rows
+    return [*headings, "waiting for it, us per step, all ranks"], rows
 
 
 def _path(trace: Trace) -> str:
@@ -386,10 +390,11 @@ def _path(trace: Trace) -> str:
     if rest > 0:
         rows.append(["all other", "", _per_step(rest, trace), f"{rest / total:.1%}", ""])
     words = note(
-        "The chain of tasks and messages, each waiting for the one before, that ends last: only "
-        "what shortens it makes the run faster. The rank of a message in flight is its receiver."
+        "The chain of tasks and messages that ends last; each waits for the previous one. Only "
+        "shorter tasks or messages on it make the run faster. "
+        "A message has the rank of its receiver."
     )
-    headings = ["part", "rank", "us a step", "share"]
+    headings = ["part", "rank", "us per step", "share"]
     if not spare:
         return words + _stack(bar) + table(headings, [row[:-1] for row in rows], 1)
     return words + _stack(bar) + table([*headings, "mean slack, us"], rows, 1) + _slack(spare)
@@ -399,7 +404,7 @@ def _slack(spare: dict[tuple[str, int], float]) -> str:
     most = sorted(spare.items(), key=lambda item: -item[1])[:_PATH_ROWS]
     rows = [[name, str(rank), f"{1e6 * seconds:,.1f}"] for (name, rank), seconds in most]
     words = (
-        "The slack of a task is how much later its calls could end, in the mean over all of them, "
-        "without the stretch taking longer; it is 0 if all are on the path. Tasks with the most:"
+        "The slack of a task is how much later its calls could end, on average, without making the "
+        "profile longer; it is 0 if all calls are on the path. Tasks with the largest slack:"
     )
     return note(words) + table(("task", "rank", "mean slack, us"), rows, 1)

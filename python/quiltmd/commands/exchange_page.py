@@ -54,8 +54,8 @@ def _states(history: History) -> str:
         trips = str(summary["round_trips"][k])
         rows.append((str(k), name, shown, f"{summary['mean_energy'][k]:.1f}", trips))
     explained = (
-        f"{summary['iterations']} iterations. Trips: how often the replica that began in this "
-        "state came from the first state to the last and back. Memory of the state falls to 1/e in "
+        f"{summary['iterations']} iterations. Trips: round trips between the first and the last "
+        "state of the replica that began in this state. Relaxation time of replica positions: "
         f"{summary['relaxation']:.3g} iterations."
     )
     return table(headings, rows, 2) + note(explained)

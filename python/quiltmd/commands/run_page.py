@@ -29,8 +29,8 @@ from ..workers.pool import PHASES
 _TASKS = 8  # the longest, in the table
 _OF_TIME = ("mean of the second half", "drift per ns", "trend")
 _ERRORS = (
-    "\u00b1: one standard error, by the statistical inefficiency of the series. Trend: steady "
-    "where the drift is within two of them."
+    "\u00b1: one standard error, from the statistical inefficiency of the series. Trend: steady "
+    "if the drift is within two standard errors."
 )
 _SURE = 2.0  # standard errors beyond which a drift is one
 _STEEP = 1.0  # kJ/mol/ns per atom; good time steps stay well below (docs/user/files.md)
@@ -82,7 +82,7 @@ def make_report(folder: Folder) -> str:
     sections = [("Over time", _over_time(config, folder, log, steps))]
     sections.append(("Averages", _averages(config, log, atoms)))
     sections.append(("Balance of ranks", _balance(sessions)))
-    sections.append(("What ran on what", _sessions(sessions)))
+    sections.append(("Sessions and devices", _sessions(sessions)))
     if faults := _faults(sessions):
         sections.append(("Faults of devices", faults))
     sections.append(("Inputs", table(("file", "SHA-256"), inputs_of(config))))
@@ -189,13 +189,13 @@ def _energy_drift(log: Columns, atoms: int | None) -> str:
     found = drift(log["time"][half:] / 1000, log["conserved"][half:])
     per_atom = Estimated(found.value / atoms, found.error / atoms)
     least = abs(per_atom.value) - _SURE * per_atom.error
-    verdict = "none that can be told from zero"
+    verdict = "not significantly different from zero"
     if least > _STEEP:
-        verdict = "too much: shorten the time step, or look for what still settles"
+        verdict = "too large: shorten the time step, or check whether the system is still relaxing"
     elif least > 0:
-        verdict = "small, as of a good time step"
+        verdict = "small, as expected for a suitable time step"
     elif _SURE * per_atom.error > _STEEP:
-        verdict = "not known: the run is too short to tell"
+        verdict = "unknown: the run is too short"
     return note(
         f"Drift of the conserved quantity in the second half: {_with_error(per_atom)} "
         f"kJ/mol/ns per atom, {verdict}."
@@ -207,7 +207,7 @@ def _balance(sessions: list[dict[str, Any]]) -> str:
     ended = [session for session in sessions if session.get("time_of_ranks")]
     if not ended:
         return note(
-            "Not known: a session on CPUs records it when it ends; on a GPU "
+            "Unknown: sessions on CPUs record the balance when they end; on a GPU, "
             "`quiltmd run --profile` measures it."
         )
     ranks = ended[-1]["time_of_ranks"]

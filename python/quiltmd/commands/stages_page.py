@@ -36,8 +36,8 @@ def make_stages_report(folder: Folder) -> str:
     summary = [
         f"{len(stages)} stages, of which {len(begun)} have begun",
         str(folder.path),
-        "Means are those of the second half of a stage. 'quiltmd report' of the folder of a stage "
-        "has more about it.",
+        "Means are over the second half of each stage. For details of a stage, use "
+        "'quiltmd report' with its folder.",
     ]
     sections = [("Stages", table(headings, rows, 4)), ("Over time", _over_time(logs))]
     return page(f"Run {folder.path.name}", summary, sections)
@@ -87,4 +87,4 @@ def _over_time(logs: list[Columns]) -> str:
         if all(is_known(log, name) for log in logs):
             values = np.concatenate([log[name] for log in logs])
             shown.append(Chart(title, of, times, values, unit, marks=marks))
-    return note("Dotted: where a stage begins.") + charts(shown)
+    return note("Dotted lines mark the beginning of a stage.") + charts(shown)

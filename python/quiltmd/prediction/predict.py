@@ -78,7 +78,7 @@ class Prediction:
     parts:
         Time of a step by what the critical path consists of, us.
     limiter:
-        What holds it back, in words.
+        Limits of the speed, in words.
     """
 
     ranks: int
