@@ -40,8 +40,10 @@ QMD_HD Outcome collide(const Collide& op, PlacedGroup placed, Group& g) {
   for (int i = 0; i < g.size(); ++i) g.noise[i] = (thermal * g.root_inverse_mass(i)) * g.noise[i];
   const bool converged = g.project(g.noise, work.constraint_tolerance / kDrawTime);
   const double before = kinetic_energy(g);
-  for (int i = 0; i < g.size(); ++i)
-    if (collides) g.velocity[i] = g.noise[i];
+  for (int i = 0; i < g.size(); ++i) {
+    const Vec3d own = g.velocity[i], drawn = g.noise[i];
+    g.velocity[i] = collides ? drawn : own;
+  }
   return {kinetic_energy(g) - before, converged};
 }
 

@@ -168,7 +168,7 @@ struct DrawVelocitiesStage : Plain {
 
 struct CollideStage : Plain {
   Collide op;
-  static constexpr Noise kNoise = Noise::kThermostat;
+  static constexpr Noise kNoise = Noise::kCollisions;
   static constexpr Stores kStores = Stores::kVelocities;
   static constexpr int kSums = 1;
   __device__ int64_t* target() const { return op.energy + kHeat; }

@@ -8,7 +8,8 @@
 namespace quiltmd {
 
 // What a stage reads and writes besides positions and velocities.
-enum class Noise { kNone, kThermostat, kVelocities };
+// kThermostat: of every step, drawn for a block of slots at a time.
+enum class Noise { kNone, kThermostat, kVelocities, kCollisions };
 enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 
 // A stage is a struct with
@@ -68,10 +69,10 @@ __device__ void wait_for_forces(const Stage& stage) {
 
 template <class Stage>
 __device__ Vec3d noise_of(const Stage& stage, int64_t step, int atom) {
-  constexpr bool thermostat = Stage::kNoise == Noise::kThermostat;
-  return gaussian3(stage.op.seed, thermostat ? static_cast<uint64_t>(step) : 0,
+  constexpr bool of_start = Stage::kNoise == Noise::kVelocities;
+  return gaussian3(stage.op.seed, of_start ? 0 : static_cast<uint64_t>(step),
                    static_cast<uint32_t>(atom),
-                   thermostat ? RandomStream::kThermostat : RandomStream::kVelocities);
+                   of_start ? RandomStream::kVelocities : RandomStream::kThermostat);
 }
 
 // Adds what the threads of a block have to the target.
