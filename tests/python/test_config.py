@@ -21,8 +21,9 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
+from quiltmd.description.settings import settings_only_with
 from quiltmd.running.config import Config, build_config, merge, read_config, read_resolved
-from quiltmd.running.setting_fields import defaults
+from quiltmd.running.setting_fields import defaults, fields_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -141,6 +142,18 @@ def test_settings_without_a_use_are_refused(sections: dict[str, Any], because: s
     """At their default values too; the files of runs, which state defaults, leave them out."""
     with pytest.raises(QuiltError, match=because):
         build_config(MINIMAL | sections)
+
+
+def test_settings_named_after_a_method_need_it() -> None:
+    """Those of Lennard-Jones PME need PME of charges as well."""
+    names = list(fields_of(Nonbonded))
+    pme = settings_only_with(Nonbonded, "method", "pme")
+    lj_pme = settings_only_with(Nonbonded, "lennard_jones", "pme")
+    assert {name for name in names if "pme_" in name} | {"lennard_jones"} == set(pme)
+    assert [name for name in names if name.startswith("lj_pme_")] == list(lj_pme)
+    fmm = settings_only_with(Nonbonded, "method", "fmm")
+    assert [name for name in names if name.startswith("fmm_")] == list(fmm)
+    assert settings_only_with(Nonbonded, "method", "cutoff") == ()
 
 
 @pytest.mark.parametrize("setting", [{"temperature": 0.0}, {"annealing": [[0, 300], [10, 0]]}])
