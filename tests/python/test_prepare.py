@@ -318,6 +318,20 @@ def test_residues_without_parameters_are_named_with_remedies(
         prepare.remove_residues(read, ["SO4"])
 
 
+def test_a_residue_that_fits_no_template_is_named(
+    peptide: Callable[..., Path], amber: prepare.ForceField
+) -> None:
+    """By its place in the input, with what can be done: here a hydrogen has an unknown name."""
+
+    def misnamed(structure: gemmi.Structure) -> None:
+        structure[0]["A"][8]["HA"][0].name = "QX9"
+
+    model = prepare.add_hydrogens(prepare.repair(prepare.read_structure(peptide(misnamed))))
+    name = prepare.read_structure(peptide()).pieces[0].residues[8].name
+    with pytest.raises(QuiltError, match=rf"no template for {name} A:9 as .*--hydrogens rebuild"):
+        amber.create_system(model.topology)
+
+
 def test_residues_that_bind_metals_are_told(peptide: Callable[..., Path]) -> None:
     def with_zinc(structure: gemmi.Structure) -> None:
         as_histidine(structure)
@@ -441,6 +455,7 @@ def test_missing_libraries_are_named(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_membrane_is_built(
     peptide: Callable[..., Path], amber: prepare.ForceField, tmp_path: Path
 ) -> None:

@@ -96,7 +96,7 @@ class ForceField:
         match = re.search(r"residue (\d+) \((\w+)\)\.?(.*)", text)
         if match is None:
             raise QuiltError(f"OpenMM: {text}")
-        residue = list(topology.residues())[int(match[1])]
+        residue = self._named(topology, int(match[1]), match[2])
         why = match[3].split("For more")[0].strip().rstrip(".")
         raise QuiltError(
             f"{self.title} has no template for {residue.name} {residue.chain.id}:{residue.id} as "
@@ -105,6 +105,14 @@ class ForceField:
             "--force-field FILE.xml beside the force field's name; else remove the residue with "
             "--remove"
         )
+
+    def _named(self, topology: Any, index: int, name: str) -> Any:
+        """The residue of a message of OpenMM, whose versions count from 0 or from 1."""
+        residues = list(topology.residues())
+        unmatched = self.made.getUnmatchedResidues(topology)
+        near = [residues[at] for at in (index, index - 1) if 0 <= at < len(residues)]
+        fitting = [one for one in near if one.name == name and one in unmatched]
+        return (fitting or near)[0]
 
 
 def read_force_field(
