@@ -463,7 +463,7 @@ def test_workers_make_it_by_a_factory(
     assert quiltmd.digest(there.state()) == quiltmd.digest(here.state())
     assert there.energies() == here.energies()
     failing = simulation(*water, factory(fails_at=5), **WORKERS[where])
-    with pytest.raises(QuiltError, match="step 5: external force 'pull': .*no model today"):
+    with pytest.raises(QuiltError, match=r"step 5: external force 'pull': .*no model today"):
         failing.run(40)
 
 
