@@ -2,6 +2,7 @@
 """Names of the package and the modules that they live in: for `__init__.py` and type checkers."""
 
 from .amber.write import write_restart, write_rst7
+from .description.alchemy import Alchemy, decouple
 from .description.barostats.base import Barostat
 from .description.barostats.berendsen import BerendsenBarostat
 from .description.barostats.cell_rescaling import CellRescaling
@@ -66,6 +67,7 @@ from .running.simulation import Simulation
 from .version import __version__ as __version__
 
 __all__ = [
+    "Alchemy",
     "AndersenThermostat",
     "Barostat",
     "BathGroup",
@@ -111,6 +113,7 @@ __all__ = [
     "VelocityVerlet",
     "Workers",
     "apply_electric_field",
+    "decouple",
     "devices",
     "digest",
     "load",

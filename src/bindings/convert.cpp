@@ -142,6 +142,27 @@ void read_solvent(const nb::dict& d, System& s) {
       static_cast<int>(std::lround(std::sqrt(static_cast<double>(solvent.neck_height.size()))));
 }
 
+// Atoms that vanish, the constants of the soft core, rows of lambdas.
+void read_alchemy(const nb::dict& d, System& s) {
+  if (!d.contains("alchemy")) return;
+  const nb::dict given = nb::cast<nb::dict>(d["alchemy"]);
+  Alchemy& alchemy = s.alchemy.emplace();
+  alchemy.atoms = flat<int32_t>(given, "atoms");
+  check_atoms(alchemy.atoms, s.masses.size(), "the alchemical atoms");
+  for (const int32_t atom : alchemy.atoms) {
+    alchemy.charges.push_back(s.charges[static_cast<size_t>(atom)]);
+    alchemy.pair_types.push_back(s.pair_types[static_cast<size_t>(atom)]);
+  }
+  alchemy.alpha = value<double>(given, "alpha");
+  alchemy.least_sigma = value<double>(given, "least_sigma");
+  const auto lambdas = [](const std::array<double, kLambdas>& row) {
+    return Lambdas{{row[kLambdaCoulomb], row[kLambdaVdw]}};
+  };
+  alchemy.start = lambdas(value<std::array<double, kLambdas>>(given, "start"));
+  for (const auto& row : rows<double, kLambdas>(given, "states"))
+    alchemy.states.push_back(lambdas(row));
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -158,6 +179,7 @@ System system_from(const nb::dict& d) {
   s.molecules = flat<int32_t>(d, "molecules");
   if (s.molecules.size() != s.masses.size()) throw Error("array 'molecules' has the wrong shape");
   read_solvent(d, s);
+  read_alchemy(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;

@@ -155,6 +155,11 @@ nb::dict frame_tensors(const Frame& frame) {
   nb::dict out;
   out["virial"] = to_array(found.virial);
   out["kinetic"] = to_array(found.kinetic);
+  if (auto alchemical = released([&] { return frame.alchemical(); })) {
+    const auto& slopes = alchemical->slopes.of;
+    out["state_energies"] = owned_array<double>(std::move(alchemical->states));
+    out["dhdl"] = owned_array<double>(std::vector<double>(slopes, slopes + kLambdas));
+  }
   return out;
 }
 

@@ -8,6 +8,7 @@
 
 #include "computes/bonded/forms/forms.h"
 #include "decomposition/energies.h"
+#include "system/system.h"
 
 namespace quiltmd {
 
@@ -23,6 +24,21 @@ inline constexpr int kEnergyKinds = kFirstEnergy[kTermForms];
 
 template <class Form>
 inline constexpr int kEnergyOf = kFirstEnergy[TermForms::index_of<Form>()];
+
+// What lies behind the kinds of energies where there are alchemical atoms, in steps with energies.
+struct AlchemicalSums {
+  // Of the mesh of the change of charges, all kinds up to kTermEnergies: kReciprocal is half the product of
+  // the change with itself.
+  static constexpr int kMesh = kEnergyKinds;
+  static constexpr int kMeshSlope = kMesh + kTermEnergies;  // its product with the charges
+  static constexpr int kSlopes = kMeshSlope + 1;            // of pairs: derivatives by each lambda
+  static constexpr int kStates = kSlopes + kLambdas;  // of pairs: each state less the present one
+
+  static int kinds(const System& system) {
+    if (!system.alchemy) return kEnergyKinds;
+    return kStates + static_cast<int>(system.alchemy->states.size());
+  }
+};
 
 using EnergyValues = std::array<double, kEnergyKinds>;  // kJ/mol
 

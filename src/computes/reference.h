@@ -36,6 +36,11 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
 void reference_fmm(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out);
 
+// Alchemical atoms, of a system that has them as ghosts; its mesh has charges_at(ghosts, lambdas).
+void reference_alchemy(const System& ghosts, const NonbondedSettings& settings, const Box& box,
+                       const std::vector<Vec3d>& positions, const Lambdas& lambdas,
+                       Evaluation& out);
+
 // From the virial of single atoms to that of hydrogen groups, which move as a whole when the box
 // changes: takes away (r - centre of mass) (x) force of every atom. To be called last.
 void reference_group_virial(const System& system, const Box& box,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "math/box.h"
+#include "system/alchemy.h"
 
 namespace quiltmd {
 
@@ -47,6 +48,7 @@ struct Conditions {
   Box box;
   PressureBath pressure_bath;
   Strengths strengths;
+  Lambdas lambdas;  // of alchemical atoms, where there are any
 };
 
 }  // namespace quiltmd

@@ -75,14 +75,14 @@ void SlotMemory::upload_tables(const std::vector<Float2>& numbers) {
 }
 
 void SlotMemory::set_conditions(const HeatBath& bath, const PressureBath& pressure_bath,
-                                const Strengths& strengths) {
+                                const Strengths& strengths, const Lambdas& lambdas) {
   std::vector<Vec3f> shifts;
   for (const Vec3d& v : patch_grid.shifts)
     shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
   device.copy(box_before.data(), &conditions.data()->box, sizeof(Box), Stream::kMain);
   shifts_.upload(shifts);
   exact_shifts_.upload(patch_grid.shifts);
-  conditions.upload({{bath, patch_grid.box, pressure_bath, strengths}});
+  conditions.upload({{bath, patch_grid.box, pressure_bath, strengths, lambdas}});
 }
 
 ShiftPatches SlotMemory::shift_patches() {

@@ -75,6 +75,10 @@ std::vector<Pair> coincident_pairs(const Box& box, const std::vector<Vec3d>& pos
 
 bool interact(const System& system, const Pair& pair) {
   const auto i = static_cast<size_t>(pair[0]), j = static_cast<size_t>(pair[1]);
+  if (system.alchemy && std::any_of(pair.begin(), pair.end(), [&](int32_t atom) {
+        return std::binary_search(system.alchemy->atoms.begin(), system.alchemy->atoms.end(), atom);
+      }))
+    return false;  // their soft core has no force there
   if (system.charges[i] * system.charges[j] != 0) return true;
   const auto entry =
       static_cast<size_t>(system.pair_types[i]) * static_cast<size_t>(system.pair_type_count) +

@@ -48,6 +48,22 @@ Strengths take_strengths(std::map<std::string, double>& values, Strengths streng
   return strengths;
 }
 
+// The same of lambdas.
+Lambdas take_lambdas(std::map<std::string, double>& values, const System& system, Lambdas lambdas) {
+  for (size_t k = 0; system.alchemy && k < kLambdas; ++k) {
+    const auto given = values.extract(kLambdaNames[k]);
+    if (!given) continue;
+    if (!(given.mapped() >= 0 && given.mapped() <= 1))
+      throw Error(given.key() + " must be from 0 to 1");
+    lambdas.of[k] = given.mapped();
+  }
+  if (lambdas.of[kLambdaVdw] > 0 && lambdas.of[kLambdaCoulomb] < 1)
+    throw Error(
+        "atoms whose van der Waals interactions are scaled must have no charges left: "
+        "lambda_coulomb must be 1 where lambda_vdw is not 0");
+  return lambdas;
+}
+
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
   std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
   for (const Vec3d& x : positions) weights[static_cast<size_t>(patch_of(grid, x))] += 1;
@@ -64,6 +80,7 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       integrator_(integrator),
       lists_(lists),
       run_(run) {
+  if (system_.alchemy) lambdas_ = system_.alchemy->start;
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   if (run.own && (run.own->rank < 0 || run.own->rank >= run.ranks))
     throw Error("a rank is less than the number of ranks");
@@ -71,9 +88,10 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
                   run.own->links.machines.size() != static_cast<size_t>(run.ranks)))
     throw Error(
         "a rank in a process of its own needs a socket to each other rank, and its machine");
-  check_device_can(run.device, nonbonded);
+  check_device_can(run.device, system, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
-  check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
+  check_device_can(devices_.front()->describe().kind, system,
+                   nonbonded);  // known now, behind a socket
   take_external();
   if (run.own)
     transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));
@@ -426,6 +444,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
     throw Error("a system without a periodic box has no box to change");
   std::map<std::string, double> of_dynamics = values;
   const Strengths strengths = take_strengths(of_dynamics, strengths_);
+  const Lambdas lambdas = take_lambdas(of_dynamics, system_, lambdas_);
   IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
   const BathSettings baths =
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
@@ -434,6 +453,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
   setup_->strengths = strengths_ = strengths;
+  take_lambdas(*setup_, lambdas_ = lambdas);
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   entered_.reset();

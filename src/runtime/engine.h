@@ -162,6 +162,7 @@ class Engine {
   NonbondedSettings nonbonded_;
   IntegratorSettings integrator_;
   Strengths strengths_ = full_strengths();
+  Lambdas lambdas_{};
   ListSettings lists_;
   RunSettings run_;
   std::unique_ptr<Setup> setup_;

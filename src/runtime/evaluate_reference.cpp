@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluate_reference.h"
 
+#include "computes/alchemy/constants.h"
+#include "computes/alchemy/physics.h"
 #include "computes/dispersion_coefficients.h"
 #include "computes/long_range/pme/setup.h"
 #include "computes/nonbonded/pair_parameters.h"
@@ -14,7 +16,11 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
                                    const std::optional<Box>& periodic,
                                    const std::vector<Vec3d>& positions) {
   const double reach = settings.has_cutoff() ? settings.cutoff : 0;
-  const System system = with_groups(input);
+  System system = with_groups(input);
+  if (system.alchemy) {
+    refuse_unsuited_to_alchemy(system, settings);
+    leave_ghosts(system);
+  }
   const Spread spread = with_places(spread_of(positions), held_coordinates(system));
   const Box box = periodic ? *periodic : box_around(spread, reach);
   std::vector<Vec3d> internal;
@@ -27,13 +33,21 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
     out.energy[kEnergyOf<ConstantForceForm>] += constant_force_energy(system, internal);
   reference_pairs(system, settings, box, internal, out);
   reference_solvent(system, settings, internal, out);
-  if (settings.has_pme()) reference_pme(system, settings, box, internal, out);
+  System charged = system;  // what is on the mesh
+  Constant dispersion = dispersion_constant(system, settings, box.volume());
+  if (system.alchemy) {
+    const Lambdas& lambdas = system.alchemy->start;
+    reference_alchemy(system, settings, box, internal, lambdas, out);
+    charged.charges = charges_at(system, lambdas);
+    const Constant by_density = lambda_constants(system, settings).dispersion(lambdas);
+    dispersion = {by_density.energy / box.volume(), by_density.virial / box.volume()};
+  }
+  if (settings.has_pme()) reference_pme(charged, settings, box, internal, out);
   if (settings.has_fmm()) reference_fmm(system, settings, box, internal, out);
   reference_group_virial(system, box, internal, out);
   spread_forces(system, internal, out.forces);
 
-  const Constant charges = constant_of_charges(system, settings, box.volume());
-  Constant dispersion = dispersion_constant(system, settings, box.volume());
+  const Constant charges = constant_of_charges(charged, settings, box.volume());
   if (settings.has_dispersion_mesh())
     dispersion.energy += dispersion_self_energy(system, settings.dispersion_alpha);
   ReferenceResult result;

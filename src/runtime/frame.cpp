@@ -24,6 +24,9 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       constraint_loss_(constraint_loss),
       constants_(setup.constants),
       constant_virial_(setup.constant_virial),
+      by_lambda_(setup.by_lambda),
+      lambdas_(setup.lambdas),
+      volume_(setup.grid.box.volume()),
       solvent_(setup.system.solvent ? Solvent::kImplicit : Solvent::kNone),
       shares_(std::move(shares)) {
   for (const ExternalForce& force : setup.external) external_.push_back(force.name);
@@ -35,23 +38,45 @@ void Frame::require(bool has, const char* what) const {
                 what);
 }
 
-std::vector<double> Frame::sum_energies() const {
-  std::vector<int64_t> total(static_cast<size_t>(kEnergyKinds) + external_.size(), 0);
+std::vector<double> Frame::sums() const {
+  std::vector<int64_t> total(shares_.front()->values<int64_t>(kFrameEnergies).size());
   for (const auto& share : shares_) {
     const auto own = share->values<int64_t>(kFrameEnergies);
     for (size_t k = 0; k < total.size(); ++k) total[k] += own[k];
   }
-  std::vector<double> values(total.size());
-  for (size_t k = 0; k < values.size(); ++k) values[k] = from_fixed(total[k], kEnergyScale);
+  std::vector<double> values;
+  values.reserve(total.size());
+  for (const int64_t one : total) values.push_back(from_fixed(one, kEnergyScale));
   values[kHeat] -= constraint_loss_;
   return values;
 }
 
-double Frame::heat() const { return sum_energies()[kHeat]; }
+// Charges are linear in lambda, so the energy of the mesh is quadratic.
+std::optional<AlchemicalEnergies> Frame::alchemical() const {
+  require(contents_.energies, "energies");
+  if (!by_lambda_) return {};
+  const std::vector<double> all = sums();
+  const auto of = [&](int kind) { return all[static_cast<size_t>(kind)]; };
+  const double slope = of(AlchemicalSums::kMeshSlope);
+  const double half_curvature = of(AlchemicalSums::kMesh + kReciprocal);
+  AlchemicalEnergies found{{}, by_lambda_->slopes(lambdas_, volume_)};
+  for (int l = 0; l < kLambdas; ++l) found.slopes.of[l] += of(AlchemicalSums::kSlopes + l);
+  found.slopes.of[kLambdaCoulomb] += slope;
+  const double now = by_lambda_->energy(lambdas_, volume_);
+  int kind = AlchemicalSums::kStates;
+  for (const Lambdas& state : system_.alchemy->states) {
+    const double change = state.of[kLambdaCoulomb] - lambdas_.of[kLambdaCoulomb];
+    found.states.push_back(of(kind++) + change * (slope + change * half_curvature) +
+                           by_lambda_->energy(state, volume_) - now);
+  }
+  return found;
+}
+
+double Frame::heat() const { return sums()[kHeat]; }
 
 std::map<std::string, double> Frame::energies() const {
   require(contents_.energies, "energies");
-  const std::vector<double> all = sum_energies();
+  const std::vector<double> all = sums();
   EnergyValues e;
   std::copy_n(all.begin(), e.size(), e.begin());
   if (!box_ && has_constant_forces(system_))
@@ -68,7 +93,7 @@ std::map<std::string, double> Frame::energies() const {
 
 Tensors Frame::tensors() const {
   require(contents_.energies, "energies");
-  const auto e = sum_energies();
+  const auto e = sums();
   Tensors tensors;
   for (int k = 0; k < Symmetric::kParts; ++k) {
     tensors.virial[k] = e[static_cast<size_t>(kVirial + k)];

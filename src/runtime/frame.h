@@ -44,6 +44,13 @@ struct Tensors {
   Symmetric virial, kinetic;
 };
 
+// Of a system with alchemical atoms, kJ/mol: the energy of each state less that of the present one, and the
+// derivatives by the lambdas.
+struct AlchemicalEnergies {
+  std::vector<double> states;
+  Lambdas slopes;
+};
+
 // A rank's share travels as these pieces, as many as the contents need.
 enum FramePiece : size_t {
   kFrameEnergies,
@@ -68,14 +75,15 @@ class Frame {
 
   // Each returns when its data are there, and throws Error where the frame does not have them.
   std::map<std::string, double> energies() const;
-  Tensors tensors() const;               // evaluated with the energies
-  double heat() const;                   // that the thermostat has put in, kJ/mol
-  std::vector<Vec3d> positions() const;  // input order
-  HostState state() const;               // input order
+  Tensors tensors() const;                               // evaluated with the energies
+  std::optional<AlchemicalEnergies> alchemical() const;  // evaluated with the energies
+  double heat() const;                                   // that the thermostat has put in, kJ/mol
+  std::vector<Vec3d> positions() const;                  // input order
+  HostState state() const;                               // input order
 
  private:
   void require(bool has, const char* what) const;
-  std::vector<double> sum_energies() const;            // by kind, those of forces from outside last
+  std::vector<double> sums() const;  // by kind, those of forces from outside, or of lambdas, last
   std::vector<Vec3d> by_atom(FramePiece piece) const;  // internal order
   std::vector<Vec3d> by_input(FramePiece piece) const;
 
@@ -89,6 +97,9 @@ class Frame {
   double constraint_loss_;
   ConstantEnergies constants_;
   double constant_virial_;
+  std::optional<LambdaConstants> by_lambda_;
+  Lambdas lambdas_;
+  double volume_;
   Solvent solvent_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };

@@ -31,6 +31,8 @@ class LongRangeSum {
   // the device.
   virtual void take_box_of_grid() = 0;
   virtual void take_box_of_conditions() = 0;
+  // The lambdas of the setup hold from here on, where atoms are alchemical.
+  virtual void take_lambdas() {}
   // The patch grid of a new plan holds; the box stays.
   virtual void take_patches() = 0;
 

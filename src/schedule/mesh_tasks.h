@@ -150,6 +150,15 @@ class ThroughMessages : protected MeshTasks {
                 [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
   }
 
+  // The grid of charges, for the next step, where no forces are gathered.
+  TaskId clear(TaskId convolved) {
+    std::vector<TaskId> after = charges_sent_;
+    after.push_back(convolved);
+    return task("clear", std::move(after), [&device = device_, &charges = mesh_.charges](Post&) {
+      device.fill(charges.data(), 0, charges.bytes(), Stream::kMain);
+    });
+  }
+
   // Of replicated work one rank adds the energy.
   Energies own_energies() const {
     return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;

@@ -25,22 +25,28 @@ class Slabs : ThroughMessages {
   using ThroughMessages::ThroughMessages;
 
   LongRangeTasks add() {
-    const std::vector<int> peers = shares_.column_peers(view_.rank);
-    const auto [x, lines] = std::pair{block_.x, block_.lines};
     const std::vector<TaskId> ready = charges();
-    const TaskId forward = task("planes", ready, [&device = device_, &mesh = mesh_, x](Post&) {
-      device.launch(mesh.transform_planes(x.first, x.count));
-    });
-    const TaskId convolved =
-        task("lines", exchange(forward, peers),
-             [&device = device_, &mesh = mesh_, lines, e = own_energies()](Post&) {
-               device.launch(mesh.convolve_lines(lines.first, lines.count, e));
-             });
-    const TaskId inverse = task("inverse", exchange_back(convolved, peers),
-                                [&device = device_, &mesh = mesh_, x](Post&) {
+    const TaskId convolved = convolve(ready);
+    const TaskId inverse = task("inverse", exchange_back(convolved, peers()),
+                                [&device = device_, &mesh = mesh_, x = block_.x](Post&) {
                                   device.launch(mesh.inverse_planes(x.first, x.count));
                                 });
     return {charged(ready), gather(inverse)};
+  }
+
+  TaskId add_energy() { return clear(convolve(charges())); }
+
+ private:
+  std::vector<int> peers() const { return shares_.column_peers(view_.rank); }
+
+  TaskId convolve(const std::vector<TaskId>& ready) {
+    const TaskId forward =
+        task("planes", ready, [&device = device_, &mesh = mesh_, x = block_.x](Post&) {
+          device.launch(mesh.transform_planes(x.first, x.count));
+        });
+    return task("lines", exchange(forward, peers()),
+                [&device = device_, &mesh = mesh_, lines = block_.lines, e = own_energies()](
+                    Post&) { device.launch(mesh.convolve_lines(lines.first, lines.count, e)); });
   }
 };
 
@@ -52,19 +58,7 @@ class Pencils : ThroughMessages {
     const std::vector<int> row = shares_.row_peers(view_.rank);
     const std::vector<int> column = shares_.column_peers(view_.rank);
     const std::vector<TaskId> ready = charges();
-    const TaskId along_z =
-        task("rows", ready, [&device = device_, &mesh = mesh_, b = block_](Post&) {
-          device.launch(mesh.transform_rows(b.x, b.y));
-        });
-    const TaskId along_y = task("columns", exchange(along_z, row),
-                                [&device = device_, &mesh = mesh_, b = block_](Post&) {
-                                  device.launch(mesh.transform_columns(b.x, b.k));
-                                });
-    const TaskId convolved =
-        task("lines", exchange(along_y, column),
-             [&device = device_, &mesh = mesh_, b = block_, e = energies_](Post&) {
-               device.launch(mesh.convolve_pencils(b.lines, b.k, e));
-             });
+    const TaskId convolved = convolve(ready);
     const TaskId back_along_y = task("columns.back", exchange_back(convolved, column),
                                      [&device = device_, &mesh = mesh_, b = block_](Post&) {
                                        device.launch(mesh.inverse_columns(b.x, b.k));
@@ -74,6 +68,26 @@ class Pencils : ThroughMessages {
                                        device.launch(mesh.inverse_rows(b.x, b.y));
                                      });
     return {charged(ready), gather(back_along_z)};
+  }
+
+  TaskId add_energy() { return clear(convolve(charges())); }
+
+ private:
+  TaskId convolve(const std::vector<TaskId>& ready) {
+    const std::vector<int> row = shares_.row_peers(view_.rank);
+    const std::vector<int> column = shares_.column_peers(view_.rank);
+    const TaskId along_z =
+        task("rows", ready, [&device = device_, &mesh = mesh_, b = block_](Post&) {
+          device.launch(mesh.transform_rows(b.x, b.y));
+        });
+    const TaskId along_y = task("columns", exchange(along_z, row),
+                                [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                  device.launch(mesh.transform_columns(b.x, b.k));
+                                });
+    return task("lines", exchange(along_y, column),
+                [&device = device_, &mesh = mesh_, b = block_, e = energies_](Post&) {
+                  device.launch(mesh.convolve_pencils(b.lines, b.k, e));
+                });
   }
 };
 
@@ -223,27 +237,38 @@ void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
 PmeSum::PmeSum(const Setup& setup, const SlotMemory& slots) : setup_(setup), device_(slots.device) {
   for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
     meshes.emplace_back(slots, mesh, setup.nonbonded.order);
+  if (!setup.system.alchemy) return;
+  MeshSettings of_change = meshes_of(setup.nonbonded).front();
+  of_change.of = MeshOf::kChargeChange;
+  change_.emplace(slots, of_change, setup.nonbonded.order);
 }
 
 void PmeSum::take_box_of_grid() {
   for (MeshMemory& mesh : meshes) mesh.update_grid();
+  if (change_) change_->update_grid();
 }
+
+void PmeSum::take_lambdas() { meshes.front().take_lambdas(setup_.lambdas); }
 
 void PmeSum::take_box_of_conditions() {
   for (MeshMemory& mesh : meshes) device_.launch(mesh.update_box());
+  if (change_) device_.launch(change_->update_box());
 }
 
 // Ranks share a mesh by what their patches reach of it.
 void PmeSum::take_patches() {
   for (MeshMemory& mesh : meshes) mesh.update_patches();
+  if (change_) change_->update_patches();
 }
 
 std::vector<Edge> PmeSum::edges() const {
   std::vector<Edge> all;
-  for (const MeshMemory& mesh : meshes) {
+  const auto add = [&all](const MeshMemory& mesh) {
     const auto [charges, spectrum, spectrum_back, potential] = edges_of(mesh.of);
     all.insert(all.end(), {charges, spectrum, spectrum_back, potential});
-  }
+  };
+  std::for_each(meshes.begin(), meshes.end(), add);
+  if (change_) add(*change_);
   return all;
 }
 
@@ -260,7 +285,21 @@ LongRangeTasks PmeSum::add(Schedule& schedule, const RankView& view, Energies en
     else
       sum = tasks;
   }
+  if (change_ && energies == Energies::kAdd) sum->last = add_change(schedule, view, sum->last);
   return *sum;
+}
+
+// The products of the change of charges with the charges, whose potential is there, and with itself: the
+// energy is quadratic in lambda.
+TaskId PmeSum::add_change(Schedule& schedule, const RankView& view, TaskId after) {
+  const MeshMemory& charges = meshes.front();
+  const TaskId slope = schedule.add(
+      {"alchemy.potential", Priority::kLongRange, Stream::kMain, {after}, [this, &charges](Post&) {
+         device_.launch(change_->sum_potential(charges));
+       }});
+  const MeshWork work{"alchemy.", device_, setup_, *change_, Energies::kAdd, {slope}};
+  if (view.mesh == MeshSharing::kPencils) return Pencils(schedule, work, view).add_energy();
+  return Slabs(schedule, work, view).add_energy();
 }
 
 void PmeSum::offer(const RankView& view, Mailboxes& mailboxes) {
@@ -279,6 +318,7 @@ void PmeSum::join(const RankView& view, const Mailboxes& mailboxes) {
 size_t PmeSum::bytes() const {
   size_t sum = 0;
   for (const MeshMemory& mesh : meshes) sum += mesh.bytes();
+  if (change_) sum += change_->bytes();
   return sum;
 }
 

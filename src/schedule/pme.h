@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 
 #include "computes/long_range/pme/mesh_memory.h"
 #include "schedule/long_range.h"
@@ -16,6 +17,7 @@ class PmeSum final : public LongRangeSum {
 
   void take_box_of_grid() override;
   void take_box_of_conditions() override;
+  void take_lambdas() override;
   void take_patches() override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
@@ -26,6 +28,10 @@ class PmeSum final : public LongRangeSum {
   std::deque<MeshMemory> meshes;  // of charges; and of the dispersion
 
  private:
+  TaskId add_change(Schedule& schedule, const RankView& view, TaskId after);
+
+  // Where charges depend on lambda: their change, of which steps with energies find the energy.
+  std::optional<MeshMemory> change_;
   const Setup& setup_;
   Device& device_;
 };

@@ -33,7 +33,8 @@ std::unique_ptr<ListMemory> make_lists(const Setup& setup, const SlotMemory& slo
 RankMemory::RankMemory(const Setup& shared, Device& on)
     : setup(shared),
       device(on),
-      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, shared.energy_kinds(),
+      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms,
+            shared.system.alchemy ? AlchemicalSums::kinds(shared.system) : shared.energy_kinds(),
             shared.plan.variables.size()),
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance,
@@ -64,9 +65,12 @@ std::vector<Rebuilt*> RankMemory::all_rebuilt() const {
 }
 
 void RankMemory::update_conditions() {
-  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths);
+  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths,
+                       setup.lambdas);
   groups.set_baths(setup.plan.baths.of_groups);
-  if (long_range) long_range->take_box_of_grid();
+  if (!long_range) return;
+  long_range->take_box_of_grid();
+  long_range->take_lambdas();
 }
 
 void RankMemory::update_box() {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "computes/alchemy/physics.h"
 #include "computes/bonded/bond_paths.h"
 #include "computes/bonded/excluded_pairs.h"
 #include "computes/dispersion_coefficients.h"
@@ -22,9 +23,28 @@ void find_constants(Setup& setup) {
   setup.self_energy = charges.energy - charges.virial;
   setup.background = {charges.virial, charges.virial};
   setup.dispersion = dispersion_constant(setup.system, setup.nonbonded, 1);
+  if (setup.system.alchemy) setup.by_lambda = lambda_constants(setup.system, setup.nonbonded);
   if (setup.nonbonded.has_dispersion_mesh())
     setup.dispersion_self_energy =
         dispersion_self_energy(setup.system, setup.nonbonded.dispersion_alpha);
+}
+
+void find_constants_in_box(Setup& setup) {
+  const double volume = setup.grid.box.volume();
+  setup.constants = {setup.self_energy + setup.background.energy / volume,
+                     kind_of_constant(setup.nonbonded),
+                     setup.dispersion_self_energy + setup.dispersion.energy / volume};
+  setup.constant_virial = setup.virial_by_density() / volume;
+}
+
+// Alchemical atoms as ghosts, and how far apart those may be that are excluded from each other.
+void make_ghosts(Setup& setup) {
+  if (!setup.system.alchemy) return;
+  refuse_unsuited_to_alchemy(setup.system, setup.nonbonded);
+  if (!setup.external.empty())
+    throw Error("alchemical atoms do not go with forces from outside so far");
+  setup.term_span = std::max(setup.term_span, span_of_alchemical_exclusions(setup.system));
+  leave_ghosts(setup.system);
 }
 
 // Patches of a system in which every pair meets: some 300 atoms, so that little of the last cluster of
@@ -109,10 +129,17 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   const Box& box = setup.grid.box;
   if (setup.nonbonded.has_fmm() && !(setup.fmm && setup.fmm->box == box))
     setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
-  setup.constants = {setup.self_energy + setup.background.energy / box.volume(),
-                     kind_of_constant(setup.nonbonded),
-                     setup.dispersion_self_energy + setup.dispersion.energy / box.volume()};
-  setup.constant_virial = setup.virial_by_density() / box.volume();
+  find_constants_in_box(setup);
+}
+
+void take_lambdas(Setup& setup, const Lambdas& lambdas) {
+  if (!setup.by_lambda) return;
+  setup.lambdas = lambdas;
+  setup.self_energy = setup.by_lambda->self(lambdas.of[kLambdaCoulomb]);
+  const double background = setup.by_lambda->background(lambdas.of[kLambdaCoulomb]);
+  setup.background = {background, background};
+  setup.dispersion = setup.by_lambda->dispersion(lambdas);
+  find_constants_in_box(setup);
 }
 
 Setup make_setup(System system, const NonbondedSettings& nonbonded,
@@ -124,6 +151,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
   setup.held = held_coordinates(setup.system);
+  make_ghosts(setup);
   if (nonbonded.has_ewald_split())
     setup.term_span = std::max(setup.term_span, add_excluded_pairs(setup.system, nonbonded));
   const System& all = setup.system;
@@ -147,6 +175,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   find_constants(setup);
   refuse_unsuited(setup, cell);
   set_box(setup, cell, cells);
+  if (setup.system.alchemy) take_lambdas(setup, setup.system.alchemy->start);
   setup.packed_pairs = pack_pairs(setup.system, nonbonded);
   setup.pairs = pair_parameters(setup.system, nonbonded, setup.packed_pairs.form);
   const auto& masses = setup.system.masses;

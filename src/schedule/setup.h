@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "computes/alchemy/constants.h"
 #include "computes/energies.h"
 #include "computes/external/provider.h"
 #include "computes/force_family.h"
@@ -26,7 +27,8 @@
 namespace quiltmd {
 
 struct Setup {
-  System system;  // with terms of its own: excluded pairs that may be beyond the cutoff
+  // With terms of its own: excluded pairs that may be beyond the cutoff. Alchemical atoms are ghosts in it.
+  System system;
   NonbondedSettings nonbonded;
   StepPlan plan;
   ListSettings lists;  // resolved: no zeros
@@ -42,6 +44,7 @@ struct Setup {
   Molecules molecules;
   std::shared_ptr<const FmmTables> fmm;  // of the box as it is now; null where there is no such sum
   Strengths strengths = full_strengths();
+  Lambdas lambdas{};                        // with take_lambdas()
   std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
   std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)
   DegreesOfFreedom degrees_of_freedom;
@@ -50,6 +53,7 @@ struct Setup {
   // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
   double self_energy = 0, dispersion_self_energy = 0;
   Constant background, dispersion;
+  std::optional<LambdaConstants> by_lambda;  // of these three, where atoms are alchemical
   double energy_by_density() const { return background.energy + dispersion.energy; }
   double virial_by_density() const { return background.virial + dispersion.virial; }
 
@@ -61,6 +65,9 @@ struct Setup {
 
   std::vector<FamilyMaker> family_makers = quiltmd::family_makers();
 };
+
+// Lambdas of alchemical atoms, and the constants that go with them in the present box.
+void take_lambdas(Setup& setup, const Lambdas& lambdas);
 
 // What atoms lie in: a periodic box, or none (decomposition/open_box.h).
 using Cell = std::variant<Box, Spread>;

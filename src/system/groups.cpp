@@ -160,6 +160,20 @@ void check_sites(const System& input) {
 
 }  // namespace
 
+// Alchemical atoms in the new order, ascending.
+static void renumber_alchemy(Alchemy& alchemy, const std::vector<int32_t>& internal) {
+  const Alchemy before = alchemy;
+  std::vector<size_t> order(before.atoms.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto place = [&](size_t k) { return internal[at(before.atoms[k])]; };
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+  for (size_t k = 0; k < order.size(); ++k) {
+    alchemy.atoms[k] = place(order[k]);
+    alchemy.charges[k] = before.charges[order[k]];
+    alchemy.pair_types[k] = before.pair_types[order[k]];
+  }
+}
+
 System with_groups(const System& input) {
   System system = input;
   for (const auto& pair : input.constraints) {
@@ -177,6 +191,7 @@ System with_groups(const System& input) {
   system.pair_types = permuted(input.pair_types, order);
   if (!input.molecules.empty()) system.molecules = permuted(input.molecules, order);
   if (system.solvent) system.solvent->atoms = permuted(input.solvent->atoms, order);
+  if (system.alchemy) renumber_alchemy(*system.alchemy, internal);
   for (Terms& terms : system.terms) renumber(terms.form->noun, terms.atoms, internal);
   renumber("an exclusion", system.exclusions, internal);
   renumber("a constraint", system.constraints, internal);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "math/box.h"
+#include "system/alchemy.h"
 #include "system/implicit_solvent.h"
 #include "system/site.h"
 #include "system/term_form.h"
@@ -50,6 +51,7 @@ struct System {
   std::vector<int32_t> molecules;  // of each atom, a number; none: hydrogen groups are molecules
 
   std::optional<ImplicitSolvent> solvent;
+  std::optional<Alchemy> alchemy;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from . import small_systems
+from .alchemy import Alchemy, check_alchemy
 from .checks import Checked, checked_array, refuse_missing, refuse_repeated
 from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
 from .molecules import molecule_of_atom
@@ -130,6 +131,8 @@ class System(TermViews, Checked):
         them; none if not given.
     solvent:
         Implicit solvent; None: none.
+    alchemy:
+        Atoms whose interactions vanish with lambda (see `decouple`); None: none.
     pair_form, pair_tables:
         Where pairs do not interact by Lennard-Jones: the name of the form, and
         for each of its parameters a symmetric (T, T) table; `lj_a` and `lj_b`
@@ -167,6 +170,7 @@ class System(TermViews, Checked):
     born_radii: F64 = _NONE
     born_screening: F64 = _NONE
     solvent: ImplicitSolvent | None = None
+    alchemy: Alchemy | None = None
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -184,6 +188,7 @@ class System(TermViews, Checked):
             )
         _check_atoms(self)
         refuse_nonsense(self)
+        check_alchemy(self.alchemy, self.atoms)
         check_solvent(self.solvent, self.born_radii, self.born_screening, self.topology)
 
     def __repr__(self) -> str:
@@ -300,6 +305,8 @@ class System(TermViews, Checked):
             arrays["solvent"] = solvent_arrays(
                 self.solvent, self.born_radii, self.born_screening, self.topology
             )
+        if self.alchemy is not None:
+            arrays["alchemy"] = self.alchemy.arrays()
         if self.pair_form != _LENNARD_JONES:
             arrays["pair_form"] = self.pair_form
             arrays["pair_tables"] = np.stack([np.asarray(table) for table in self.pair_tables])
@@ -317,6 +324,8 @@ class System(TermViews, Checked):
             raise InputError(
                 "a system with position restraints cannot be tiled: restrain the copies"
             )
+        if self.alchemy is not None:
+            raise InputError("a system with alchemical atoms cannot be tiled: tile it before")
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
@@ -419,6 +428,7 @@ assert {field.name for field in fields(System)} == {
     "topology",
     "nonbonded",
     "solvent",
+    "alchemy",
     "pair_form",
     "pair_tables",
 }

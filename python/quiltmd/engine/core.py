@@ -47,7 +47,8 @@ class Captured(Protocol):
     def tensors(self) -> dict[str, Any]:
         """(3, 3) arrays of hydrogen groups: `virial`, and `kinetic`, the sum of their p p / m.
 
-        They come with the energies.
+        They come with the energies.  Of a system with alchemical atoms also `state_energies` (K,)
+        and `dhdl` (2,).
         """
 
     def heat(self) -> float:

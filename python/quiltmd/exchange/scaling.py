@@ -43,6 +43,8 @@ def scale_solute(system: System, solute: NDArray[np.integer[Any]], scale: float)
         return system
     if len(solute) == 0:
         raise QuiltError("the solute has no atoms")
+    if system.alchemy is not None:
+        raise QuiltError("REST2 does not go with alchemical atoms")
     if system.pair_form != "lennard-jones":
         raise QuiltError(f"REST2 scales Lennard-Jones interactions, not '{system.pair_form}'")
     inside = np.zeros(system.atoms, bool)

@@ -97,6 +97,8 @@ def to_openmm(
     """
     openmm = _openmm()
     settings = nonbonded or system.nonbonded or Nonbonded()
+    if system.alchemy is not None:
+        raise QuiltError("alchemical atoms cannot be written for OpenMM")
     if system.solvent is not None:
         raise QuiltError("implicit solvent cannot be written for OpenMM")
     if system.pair_form not in ("lennard-jones", "tabulated", *PAIR_FORMS):

@@ -170,6 +170,27 @@ class Readout(ABC):
         """Pressure, bar: a third of the trace of `pressure_tensor`."""
         return float(np.trace(self.pressure_tensor())) / 3
 
+    @property
+    @abstractmethod
+    def lambdas(self) -> dict[str, float]:
+        """The lambdas of alchemical atoms, by name; empty without such atoms."""
+
+    def state_energies(self) -> NDArray[np.float64]:
+        """(K,) kJ/mol: the potential energy in each state of the system's alchemy less the present.
+
+        All come from the evaluation of the present energies.
+        """
+        return self._of_alchemy("state_energies")
+
+    def dhdl(self) -> NDArray[np.float64]:
+        """(2,) kJ/mol: derivatives of the potential energy by lambda_coulomb and lambda_vdw."""
+        return self._of_alchemy("dhdl")
+
+    def _of_alchemy(self, name: str) -> NDArray[np.float64]:
+        if self.system.alchemy is None:
+            raise QuiltError("the system has no alchemical atoms: see quiltmd.decouple")
+        return np.array(self._read("tensors")[name], dtype=np.float64)
+
     def heat(self) -> float:
         """Energy added by thermostat and barostat, kJ/mol.
 
@@ -247,6 +268,7 @@ class Frame(Readout):
         self.step = captured.step
         box = captured.box
         self.box = None if box is None else np.asarray(box, dtype=np.float64)
+        self._lambdas = of.lambdas
         self._taken_at = time.perf_counter()
         self._cache = {} if forces is None else {"forces": forces}
         self._captured = captured
@@ -255,6 +277,11 @@ class Frame(Readout):
 
     def _external_states(self) -> dict[str, bytes]:
         return self._external
+
+    @property
+    def lambdas(self) -> dict[str, float]:
+        """The lambdas at the step of the frame."""
+        return self._lambdas
 
     def _fetch(self, what: str) -> Any:
         if what == "forces":

@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
+from ..description.alchemy import conditions_of
 from ..description.barostats import Barostat
 from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
@@ -90,6 +91,7 @@ _FOLLOWS = {  # what changes it
     "friction": "set_conditions",
     "pressure": "set_conditions",
     "restraint_strength": "set_conditions",
+    "lambdas": "set_conditions",
 }
 _CORE_ATOM = re.compile(r"\batom (\d+)")
 _COUNTED_ATOM = re.compile(r"\batom (\d+) \(counted from 0\)")
@@ -401,8 +403,10 @@ class Simulation(Readout):
         pressure: float | None = None,
         box: npt.ArrayLike | None = None,
         restraints: float | None = None,
+        lambda_coulomb: float | None = None,
+        lambda_vdw: float | None = None,
     ) -> None:
-        """Changes baths, box or restraints from here on; the engine goes on as it is.
+        """Changes baths, box, restraints or lambdas from here on; the engine goes on as it is.
 
         `integrator`, `thermostat`, `barostat` and `restraint_strength` then say what holds.  Pair
         lists are built anew, with the Verlet buffer of the temperature at which the simulation was
@@ -432,6 +436,10 @@ class Simulation(Readout):
             The work that a change does is not in `heat`, and a State does not have it: a simulation
             that goes on from one needs it set again.
 
+        lambda_coulomb, lambda_vdw:
+            Of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints, neither
+            `heat` nor a State has what this changes.
+
         Raises
         ------
         QuiltError
@@ -444,6 +452,7 @@ class Simulation(Readout):
         )
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
+        numbers |= self._changed_lambdas(lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw)
         cell = None if box is None else check_box(box)
         with self._changing() as engine, self._naming_atoms(), core_calls:
             engine.set_conditions(numbers, cell)
@@ -452,6 +461,23 @@ class Simulation(Readout):
                 self._note(self.step, cell)
         for name, part in parts.items():
             super().__setattr__(name, part)  # not an assignment by the user, which is refused
+
+    @property
+    def lambdas(self) -> dict[str, float]:
+        """The lambdas of alchemical atoms, by the names that `set_conditions` has for them."""
+        if self.system.alchemy is None:
+            return {}
+        start = conditions_of(self.system.alchemy.start)
+        return {name: self._conditions.get(name, value) for name, value in start.items()}
+
+    def _changed_lambdas(self, **given: float | None) -> dict[str, float]:
+        """Those that are given, checked."""
+        changed = {
+            name: real_number(name, value) for name, value in given.items() if value is not None
+        }
+        if changed and self.system.alchemy is None:
+            raise QuiltError(f"{next(iter(changed))}: the system has no alchemical atoms")
+        return changed
 
     @property
     def faults(self) -> list[Event]:

@@ -110,6 +110,7 @@ struct Physics {
   SwitchConstants<double> switching;
   std::optional<ReactionField> field;
   bool acts_on_excluded;
+  std::vector<char> is_ghost;  // by atom; they may lie on others
   std::function<Interaction<Double>(int s, int t, const Distance<Double>&)> form;  // by two types
 
   template <class Form>
@@ -127,7 +128,10 @@ struct Physics {
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)),
         acts_on_excluded(settings.has_ewald_split() || settings.has_dispersion_mesh() ||
-                         (settings.has_reaction_field() && settings.field_of_excluded)) {
+                         (settings.has_reaction_field() && settings.field_of_excluded)),
+        is_ghost(static_cast<size_t>(s.atom_count()), 0) {
+    if (s.alchemy)
+      for (const int32_t atom : s.alchemy->atoms) is_ghost[static_cast<size_t>(atom)] = 1;
     if (settings.has_reaction_field()) field.emplace(settings);
     if (settings.has_dispersion_mesh()) {
       mesh_alpha = settings.dispersion_alpha;
@@ -217,7 +221,8 @@ CellEnergy evaluate_cell(const Physics& physics, const Exclusions& exclusions, c
       for (int m = cells.start[other]; m < cells.start[other + 1]; ++m) {
         const int j = cells.atom[m];
         const Vec3d d = box.nearest_image(positions[i] - positions[j]);
-        if (j == i || dot(d, d) >= physics.cutoff * physics.cutoff || exclusions.has(i, j))
+        if (j == i || dot(d, d) >= physics.cutoff * physics.cutoff || physics.is_ghost[i] ||
+            physics.is_ghost[j] || exclusions.has(i, j))
           continue;
         add(i, physics.interacting(i, j, norm(d)), d);
       }

@@ -243,7 +243,7 @@ void convolve(const Influence& influence, const Op& op, const ConvolveLines& of,
 template <class Op>
 void convolve(const Op& op, const ConvolveLines& of, CudaContext& context) {
   const OfSquare of_square{of.transform, {of.moduli[0], of.moduli[1], of.moduli[2]}};
-  if (of.of == MeshOf::kCharges) {
+  if (of.of != MeshOf::kDispersion) {
     convolve(ChargeInfluence{of_square}, op, of, context);
   } else {
     convolve(DispersionInfluence{of_square, static_cast<float>(of.strength)}, op, of, context);

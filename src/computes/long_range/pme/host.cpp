@@ -20,6 +20,7 @@ void add_pme_kernels(HostKernels& table) {
   table.add<InverseColumns, inverse_columns>();
   table.add<InverseRows, inverse_rows>();
   table.add<GatherForces, gather_forces>();
+  table.add<SumPotential, sum_potential>();
   table.add<PutBoxOnMesh, put_box_on_mesh>();
   table.add<SendGrid, send_grid>();
   table.add<ReceiveGrid, receive_grid>();

@@ -275,7 +275,7 @@ class LineConvolution {
     Complex* const spectrum = op_.spectrum + first;
     load_line(line_.get(), spectrum, plane_, nx_, lanes);
     plan_.exec(line_.get(), 1.0f, true);
-    if (op_.of == MeshOf::kCharges)
+    if (op_.of != MeshOf::kDispersion)
       multiply(first, lanes, ChargeInfluence{op_.transform});
     else
       multiply(first, lanes, DispersionInfluence{op_.transform});

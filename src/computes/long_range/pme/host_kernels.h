@@ -18,6 +18,7 @@ void convolve_pencils(const ConvolvePencils& op, ThreadGroup& threads);
 void inverse_columns(const InverseColumns& op, ThreadGroup& threads);
 void inverse_rows(const InverseRows& op, ThreadGroup& threads);
 void gather_forces(const GatherForces& op, ThreadGroup& threads);
+void sum_potential(const SumPotential& op, ThreadGroup& threads);
 void put_box_on_mesh(const PutBoxOnMesh& op, ThreadGroup& threads);
 void send_grid(const SendGrid& op, ThreadGroup& threads);
 void receive_grid(const ReceiveGrid& op, ThreadGroup& threads);

@@ -257,7 +257,7 @@ class Gatherer {
       const Float4 local = load_atom(op_, slot);
       Vec3f f = -local.w * frame_.to_cartesian(gradient(local));
       Float4& force = op_.slots.long_range[slot];
-      if (op_.coefficients) f += {force.x, force.y, force.z};
+      if (op_.of == MeshOf::kDispersion) f += {force.x, force.y, force.z};
       force = {f.x, f.y, f.z, 0};
     }
   }

@@ -5,9 +5,22 @@
 #include <cmath>
 
 #include "computes/dispersion_coefficients.h"
+#include "computes/energies.h"
 #include "computes/long_range/pme/setup.h"
+#include "math/units.h"
 
 namespace quiltmd {
+namespace {
+
+std::vector<float> as_kernels_have(const std::vector<double>& charges) {
+  std::vector<float> scaled;
+  scaled.reserve(charges.size());
+  for (const double q : charges) scaled.push_back(static_cast<float>(q * std::sqrt(kCoulomb)));
+  return scaled;
+}
+
+}  // namespace
+
 MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int order)
     : grid{mesh.points.x, mesh.points.y, mesh.points.z, order, {}, {}},
       of(mesh.of),
@@ -28,6 +41,23 @@ MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int or
   }
   box_ = make_.room<BoxOnMesh>(1);
   if (of == MeshOf::kDispersion) put_dispersion_on_grid();
+  if (of == MeshOf::kChargeChange) put_change_on_grid();
+  if (of == MeshOf::kCharges && slots.system.alchemy)
+    coefficients_ = make_.room<float>(slots.system.charges.size());
+}
+
+void MeshMemory::take_lambdas(const Lambdas& lambdas) {
+  if (of == MeshOf::kCharges && slots_.system.alchemy)
+    coefficients_.upload(as_kernels_have(charges_at(slots_.system, lambdas)));
+}
+
+// Charges are linear in lambda.
+void MeshMemory::put_change_on_grid() {
+  const std::vector<double> full = charges_at(slots_.system, {}), &rest = slots_.system.charges;
+  std::vector<double> change(rest.size());
+  for (size_t a = 0; a < rest.size(); ++a) change[a] = rest[a] - full[a];
+  coefficients_ = make_.filled(as_kernels_have(change));
+  first_energy_ = AlchemicalSums::kMesh;
 }
 
 void MeshMemory::put_dispersion_on_grid() {
@@ -77,7 +107,7 @@ ConvolveLines MeshMemory::convolve_lines(int first, int count, Energies energies
           transform_,
           {moduli_[0].data(), moduli_[1].data(), moduli_[2].data()},
           spectrum.data(),
-          energies == Energies::kAdd ? slots_.energy.data() : nullptr,
+          energies == Energies::kAdd ? slots_.energy.data() + first_energy_ : nullptr,
           of,
           strength_};
 }
@@ -96,7 +126,19 @@ GatherForces MeshMemory::gather_forces() const {
           slots_.owned_capacity(),
           potential.data(),
           charges.data(),
-          coefficients_.data()};
+          coefficients_.data(),
+          of};
+}
+
+SumPotential MeshMemory::sum_potential(const MeshMemory& in) const {
+  return {grid,
+          box_.data(),
+          slots_.slots(),
+          slots_.patches.data(),
+          slots_.owned_patches(),
+          in.potential.data(),
+          coefficients_.data(),
+          slots_.energy.data() + AlchemicalSums::kMeshSlope};
 }
 
 TransformRows MeshMemory::transform_rows(GridRange x, GridRange y) const {

@@ -21,6 +21,9 @@ class MeshMemory {
   void update_grid();
   void update_patches();  // those of the patch grid; the box stays
 
+  // Charges are those at these lambdas from here on, where some are alchemical.
+  void take_lambdas(const Lambdas& lambdas);
+
   PutBoxOnMesh update_box();  // that a barostat has changed on the device
 
   SpreadCharges spread_charges() const;
@@ -28,6 +31,7 @@ class MeshMemory {
   ConvolveLines convolve_lines(int first, int count, Energies energies) const;
   InversePlanes inverse_planes(int first, int count) const;
   GatherForces gather_forces() const;
+  SumPotential sum_potential(const MeshMemory& in) const;  // of what is on this mesh
   TransformRows transform_rows(GridRange x, GridRange y) const;
   TransformColumns transform_columns(GridRange x, GridRange k) const;
   ConvolvePencils convolve_pencils(GridRange y, GridRange k, Energies energies) const;
@@ -62,10 +66,12 @@ class MeshMemory {
   // Scales dispersion coefficients by a power of 2 that makes the largest 8 to 16, so that the integers of
   // the grid serve for them as for charges. On a coarse grid BoxOnMesh reduces them further.
   void put_dispersion_on_grid();
+  void put_change_on_grid();
 
   const SlotMemory& slots_;
   FittedTransform transform_;
   double strength_;
+  int first_energy_ = 0;  // its kinds of energies begin here
   BufferMaker make_;
 
  public:

@@ -50,7 +50,8 @@ struct SpreadCharges {
   const int32_t* slot_count;
   int slot_capacity;
   int32_t* charges;
-  const float* coefficients;  // by atom, of dispersion; null: charges
+  const float*
+      coefficients;  // by atom, of what is on the mesh; null: charges as kernels of pairs have them
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, box, slots.local, patches, slot_count, coefficients);
@@ -183,17 +184,36 @@ struct GatherForces {
   int slot_capacity;
   const float* potential;
   int32_t* charges;
-  const float* coefficients;  // by atom, of dispersion; null: charges
+  const float* coefficients;  // as of SpreadCharges
+  MeshOf of;
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, box, slots.local, patches, slot_count, potential, coefficients);
-    if (coefficients) {
-      QMD_USES(kRead, slots.atom);
+    if (coefficients) QMD_USES(kRead, slots.atom);
+    if (of == MeshOf::kDispersion)
       QMD_USES(kReadWrite, slots.long_range);
-    } else {
+    else
       QMD_USES(kWrite, slots.long_range);
-    }
     QMD_USES(kWrite, charges);
+    QMD_USES(kNone, slots);
+  }
+};
+
+// Add up coefficient times potential over the owned atoms, each in fixed point by itself.
+struct SumPotential {
+  static constexpr const char* kName = "sum_potential";
+  PmeGrid grid;
+  const BoxOnMesh* box;
+  Slots slots;
+  const PlacedPatch* patches;
+  int patch_count;
+  const float* potential;
+  const float* coefficients;  // by atom
+  int64_t* sum;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, box, slots.local, slots.atom, patches, potential, coefficients);
+    QMD_USES(kAdd, extent(sum, 1));
     QMD_USES(kNone, slots);
   }
 };

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives by lambda and energies of states, written during a run.
+
+Two forms: a CSV table, and GROMACS' dhdl.xvg, which programs that estimate free energies read
+(alchemlyb.parsing.gmx).  The second is of one state: its first lines say which.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..description.alchemy import LAMBDAS, Alchemy, conditions_of
+from ..description.checks import whole_number
+from ..description.dynamics import heat_bath
+from ..errors import QuiltError
+from .files import GrowingFile, Mark
+from .readout import KJ_MOL_PER_NM3, Readout
+from .reporters import Need
+
+_NAMES = {"coulomb": "coul-lambda", "vdw": "vdw-lambda"}  # GROMACS'
+
+
+class StateEnergyReporter:
+    """Derivatives of the energy by lambda, and energies of all states, a row each.
+
+    A CSV table has the columns step; time, ps; lambda_coulomb and lambda_vdw; potential energy;
+    dhdl_coulomb and dhdl_vdw; u_0, u_1, ..., the energies of the states less the present one; all
+    energies in kJ/mol.
+
+    Parameters
+    ----------
+    path:
+        The file: .csv, or .xvg for GROMACS' form.
+    every:
+        Steps between rows.
+    simulation:
+        Whose rows are written.
+    after, mark:
+        As for `LogReporter`: a step, and how far the file had been written then; None starts a new
+        file.
+
+    Raises
+    ------
+    QuiltError
+        Where the system has no alchemical atoms, or for .xvg a simulation is in no state of the
+        schedule, or has no heat bath.
+    """
+
+    needs: tuple[Need, ...] = ("energies",)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        every: int,
+        simulation: Readout,
+        after: int | None = None,
+        mark: Mark | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.every = whole_number("every", every)
+        alchemy = simulation.system.alchemy
+        if alchemy is None:
+            raise QuiltError(f"{self.path}: the system has no alchemical atoms")
+        if self.path.suffix not in (".csv", ".xvg"):
+            raise QuiltError(f"{self.path}: energies of states go into a file .csv or .xvg")
+        if after is not None and mark is None:
+            raise QuiltError(f"{self.path}: to go on with the file, its mark is needed")
+        self._is_table = self.path.suffix == ".csv"
+        self._lambdas = simulation.lambdas
+        header = table_header(alchemy) if self._is_table else xvg_header(simulation)
+        new = mark is None or mark.length == 0
+        self._file = GrowingFile(self.path, new)
+        try:
+            if mark is None or new:
+                self._file.append(header.encode("ascii"))
+            else:
+                self._file.carry_on(mark.length, mark.tail)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def report(self, frame: Readout, /) -> None:
+        """Writes a row."""
+        if self._is_table:
+            self._file.append(_table_row(frame).encode("ascii"))
+            return
+        if frame.lambdas != self._lambdas:
+            raise QuiltError(
+                f"{self.path}: the lambdas have changed, and a file of this form is of one state: "
+                "write a table (.csv), or a file for each state"
+            )
+        self._file.append(_xvg_row(frame).encode("ascii"))
+
+    def sync(self) -> None:
+        """Returns when all rows are on the disk; QuiltError where the file was removed."""
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def table_header(alchemy: Alchemy) -> str:
+    """The first line of a table."""
+    lambdas = [f"lambda_{name}" for name in LAMBDAS]
+    slopes = [f"dhdl_{name}" for name in LAMBDAS]
+    states = [f"u_{k}" for k in range(len(alchemy.states))]
+    return ",".join(["step", "time", *lambdas, "potential", *slopes, *states]) + "\n"
+
+
+def xvg_header(simulation: Readout) -> str:
+    """The first lines of GROMACS' dhdl.xvg (GROMACS reference manual, "mdrun -dhdl")."""
+    alchemy = simulation.system.alchemy
+    assert alchemy is not None
+    now = simulation.lambdas
+    number = next((k for k in range(len(alchemy.states)) if alchemy.state(k) == now), None)
+    if number is None:
+        raise QuiltError(
+            f"the lambdas {_listed(list(now.values()))} are those of no state of the schedule, "
+            "and GROMACS' form is of one"
+        )
+    temperature = _temperature(simulation)
+    names = ", ".join(_NAMES[name] for name in LAMBDAS)
+    here = alchemy.states[number]
+    lines = [
+        "# Written by quiltmd.",
+        '@    title "dH/d\\xl\\f{} and \\xD\\f{}H"',
+        '@    xaxis  label "Time (ps)"',
+        '@    yaxis  label "dH/d\\xl\\f{} and \\xD\\f{}H (kJ/mol [\\xl\\f{}]\\S-1\\N)"',
+        "@TYPE xy",
+        f'@ subtitle "T = {temperature:g} (K) \\xl\\f{{}} state {number}: ({names}) = '
+        f'{_listed(here)}"',
+    ]
+    legends = ["Potential Energy (kJ/mol)"]
+    legends += [
+        f"dH/d\\xl\\f{{}} {_NAMES[name]} = {value:.4f}"
+        for name, value in zip(LAMBDAS, here, strict=True)
+    ]
+    legends += [f"\\xD\\f{{}}H \\xl\\f{{}} to {_listed(state)}" for state in alchemy.states]
+    if simulation.barostat is not None:
+        legends.append("pV (kJ/mol)")
+    lines += [f'@ s{k} legend "{text}"' for k, text in enumerate(legends)]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(lambdas: npt.ArrayLike) -> str:
+    return "(" + ", ".join(f"{value:.4f}" for value in np.asarray(lambdas)) + ")"
+
+
+def _temperature(simulation: Readout) -> float:
+    bath = heat_bath(simulation.integrator, simulation.thermostat)
+    temperature = getattr(bath, "temperature", None)
+    if not isinstance(temperature, int | float):
+        raise QuiltError(
+            "GROMACS' form of energies of states needs one heat bath, and its temperature"
+        )
+    return float(temperature)
+
+
+def _table_row(frame: Readout) -> str:
+    alchemy = frame.system.alchemy
+    assert alchemy is not None
+    lambdas = [frame.lambdas[name] for name in conditions_of(alchemy.start)]
+    texts = [f"{value:.6g}" for value in lambdas]
+    values = [frame.energies()["potential"], *frame.dhdl(), *frame.state_energies()]
+    texts += [f"{value:.6f}" for value in values]
+    return f"{frame.step},{frame.time:.6f},{','.join(texts)}\n"
+
+
+def _xvg_row(frame: Readout) -> str:
+    values = [frame.energies()["potential"], *frame.dhdl(), *frame.state_energies()]
+    if frame.barostat is not None:
+        assert frame.box is not None
+        volume = float(np.prod(np.diag(frame.box)))
+        values.append(frame.barostat.pressure * volume / KJ_MOL_PER_NM3)
+    return f"{frame.time:.4f} " + " ".join(f"{value:.6f}" for value in values) + "\n"

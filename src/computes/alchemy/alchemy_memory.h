@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What alchemical atoms need on a rank's device, and their operations.
+#pragma once
+
+#include <vector>
+
+#include "computes/alchemy/operations.h"
+#include "computes/force_family.h"
+#include "computes/nonbonded_settings.h"
+#include "decomposition/slot_memory.h"
+#include "device/buffer_maker.h"
+
+namespace quiltmd {
+
+class AlchemyMemory final : public ForceFamily {
+ public:
+  AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings);
+
+  void set_plan(const RankPlan& plan) override;
+  std::vector<Work> rebuild_work() override;
+  std::vector<Work> step_work(Energies energies) override;
+  size_t bytes() const override { return make_.bytes(); }
+
+  PlaceAlchemy place_alchemy() const;
+  AlchemicalForces alchemical_forces(Energies energies) const;
+
+ private:
+  void make_excluded_pairs();
+  void make_physics(const NonbondedSettings& settings);
+
+  const SlotMemory& slots_;
+  BufferMaker make_;
+  SoftCore core_{};
+  SmoothCoulomb smooth_{};
+  double coulomb_shift_ = 0;
+  int patch_count_ = 0, compute_count_ = 0;
+  Buffer<int32_t> atoms_, exclusion_start_, partners_, excluded_atoms_;
+  Buffer<uint32_t> excluded_rows_, placed_excluded_;
+  Buffer<FullAtom> full_atoms_;
+  Buffer<ExcludedCharges> excluded_;
+  Buffer<double> a_, b_, series_;
+  Buffer<Lambdas> states_;
+  Buffer<int32_t> placed_slots_, first_of_patch_, excluded_count_, computes_, neighbours_;
+  Buffer<int8_t> computed_here_;
+};
+
+}  // namespace quiltmd

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the physics of alchemical atoms follows from.
+#pragma once
+
+#include <vector>
+
+#include "computes/alchemy/soft_core.h"
+#include "computes/nonbonded_settings.h"
+
+namespace quiltmd {
+
+// Throws Error, naming it, for what goes with no alchemical atoms.
+void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings);
+
+SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings);
+
+// Of the split of the settings; `series` is to outlive it, and its address is in it.
+SmoothCoulomb smooth_coulomb_of(const NonbondedSettings& settings, std::vector<double>& series);
+
+// What the energy of unit charges within the cutoff is reduced by.
+double coulomb_shift(const System& system, const NonbondedSettings& settings);
+
+// The excluded pairs of which an atom or both are alchemical, each once, i < j.
+std::vector<std::array<int32_t, 2>> alchemical_exclusions(const System& system);
+
+// How far apart the atoms of these can be, nm.
+double span_of_alchemical_exclusions(const System& system);
+
+}  // namespace quiltmd

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Alchemical atoms in double precision: every atom against every other, the Ewald split itself.
+#include <cmath>
+#include <set>
+
+#include "computes/alchemy/physics.h"
+#include "computes/long_range/ewald_split.h"
+#include "computes/reference.h"
+#include "math/units.h"
+
+namespace quiltmd {
+namespace {
+
+// Of a pair: energies, and the force over r.
+struct PairValue {
+  double lennard_jones = 0, coulomb = 0, force = 0;
+};
+
+class AlchemicalPhysics {
+ public:
+  AlchemicalPhysics(const System& ghosts, const NonbondedSettings& settings, const Lambdas& lambdas)
+      : system_(ghosts),
+        core_(soft_core(*ghosts.alchemy, settings)),
+        split_(ewald_split(settings)),
+        shift_(coulomb_shift(ghosts, settings)),
+        s_(1 - lambdas.of[kLambdaVdw]),
+        charges_(charges_at(ghosts, lambdas)),
+        types_(ghosts.pair_types) {
+    for (size_t k = 0; k < ghosts.alchemy->atoms.size(); ++k)
+      types_[static_cast<size_t>(ghosts.alchemy->atoms[k])] = ghosts.alchemy->pair_types[k];
+    for (const auto& [i, j] : alchemical_exclusions(ghosts)) excluded_.insert({i, j});
+  }
+
+  PairValue operator()(int32_t i, int32_t j, double r2) const {
+    const double product =
+        kCoulomb * charges_[static_cast<size_t>(i)] * charges_[static_cast<size_t>(j)];
+    if (excluded_.contains({std::min(i, j), std::max(i, j)}))
+      return {0, -product * split_->potential(r2), -product * split_->force(r2)};
+    if (r2 >= core_.cutoff2) return {};
+    const size_t entry = static_cast<size_t>(types_[static_cast<size_t>(i)]) *
+                             static_cast<size_t>(system_.pair_type_count) +
+                         static_cast<size_t>(types_[static_cast<size_t>(j)]);
+    const SoftValue soft = soft_lennard_jones(core_, system_.pair_tables[0][entry],
+                                              system_.pair_tables[1][entry], s_, r2);
+    PairValue value{soft.energy, 0, soft.force};
+    if (product == 0) return value;
+    const double inverse = 1 / std::sqrt(r2);
+    value.coulomb = product * (inverse - split_->potential(r2) - shift_);
+    value.force += product * (inverse * inverse * inverse - split_->force(r2));
+    return value;
+  }
+
+ private:
+  const System& system_;
+  SoftCore core_;
+  std::unique_ptr<EwaldSplit> split_;
+  double shift_, s_;
+  std::vector<double> charges_;
+  std::vector<int32_t> types_;
+  std::set<std::array<int32_t, 2>> excluded_;
+};
+
+}  // namespace
+
+void reference_alchemy(const System& ghosts, const NonbondedSettings& settings, const Box& box,
+                       const std::vector<Vec3d>& positions, const Lambdas& lambdas,
+                       Evaluation& out) {
+  const AlchemicalPhysics physics(ghosts, settings, lambdas);
+  std::vector<char> done(positions.size(), 0);
+  for (const int32_t i : ghosts.alchemy->atoms) {
+    const auto m = static_cast<size_t>(i);
+    done[m] = 1;
+    for (size_t n = 0; n < positions.size(); ++n) {
+      if (done[n]) continue;
+      const Vec3d way = box.nearest_image(positions[m] - positions[n]);
+      const PairValue value = physics(i, static_cast<int32_t>(n), dot(way, way));
+      out.energy[kPairForm] += value.lennard_jones;
+      out.energy[kCoulombDirect] += value.coulomb;
+      const Vec3d force = value.force * way;
+      out.forces[m] += force;
+      out.forces[n] -= force;
+      Symmetric virial{};
+      virial.add_product(force, way);
+      out.add_virial(virial);
+    }
+  }
+}
+
+}  // namespace quiltmd

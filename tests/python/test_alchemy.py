@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alchemical atoms: energies and forces at any lambda, energies of all states, bits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import openmm
+import pytest
+from alchemical_systems import LENGTH, settings, solute_in_water
+from openmm_reference import energy_and_forces
+
+import quiltmd
+from quiltmd import QuiltError
+from quiltmd.description.alchemy import at_lambdas
+from quiltmd.description.terms import Terms
+
+pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
+POINTS = [(0.0, 0.0), (0.37, 0.0), (1.0, 0.0), (1.0, 0.3), (1.0, 0.85), (1.0, 1.0)]
+ALPHA, LEAST_SIGMA = 0.5, 0.3
+_PROLATE: dict[str, Any] = {}  # of the default settings
+
+# Written apart from the core: the soft core of docs/theory/alchemy.md.
+SOFT = (
+    "(1-lv)*(a/d^2 - b/d); d = alpha*lv*max(a/max(b, 1e-30), ls^6) + r^6;"
+    "a = ta(t1,t2); b = tb(t1,t2)"
+)
+
+
+def simulate(system: Any, state: Any, nonbonded: Any = None, **others: Any) -> quiltmd.Simulation:
+    given = {"device": "cpu", "ranks": 1, "threads": 1, **others}
+    return quiltmd.Simulation(system, state, nonbonded or settings(state), **given)
+
+
+def by_openmm(
+    plain: Any, state: Any, coulomb: float, vdw: float, keep: bool
+) -> tuple[float, np.ndarray[Any, Any]]:
+    """Nonbonded energy and forces: charges in a NonbondedForce, the soft core as a custom force."""
+    made = openmm.System()
+    made.setDefaultPeriodicBoxVectors(*state.box)
+    charges = openmm.NonbondedForce()
+    charges.setNonbondedMethod(openmm.NonbondedForce.Ewald)
+    charges.setCutoffDistance(1.0)
+    charges.setEwaldErrorTolerance(1e-6)
+    charges.setUseDispersionCorrection(False)
+    types = len(plain.lj_a)
+    custom = openmm.CustomNonbondedForce(SOFT)
+    hard = openmm.CustomNonbondedForce("a/r^12 - b/r^6; a = ta(t1,t2); b = tb(t1,t2)")
+    for force in (custom, hard):
+        for name, table in (("ta", plain.lj_a), ("tb", plain.lj_b)):
+            values = openmm.Discrete2DFunction(types, types, table.T.ravel().tolist())
+            force.addTabulatedFunction(name, values)
+        force.addPerParticleParameter("t")
+        force.setNonbondedMethod(openmm.CustomNonbondedForce.CutoffPeriodic)
+        force.setCutoffDistance(0.7)
+    for name, value in (("lv", vdw), ("alpha", ALPHA), ("ls", LEAST_SIGMA)):
+        custom.addGlobalParameter(name, value)
+    inside = set(range(LENGTH))
+    outside = set(range(LENGTH, plain.atoms))
+    for atom in range(plain.atoms):
+        made.addParticle(1.0)
+        alchemical = atom in inside
+        scale = 1 - coulomb if alchemical else 1.0
+        charges.addParticle(scale * plain.charges[atom], 1.0, 0.0)
+        custom.addParticle([float(plain.lj_types[atom])])
+        hard.addParticle([float(plain.lj_types[atom])])
+    hard.addInteractionGroup(outside, outside)
+    custom.addInteractionGroup(inside, outside)
+    if not keep:
+        custom.addInteractionGroup(inside, inside)
+    inner = openmm.CustomBondForce("138.93545764*q/r + a/r^12 - b/r^6")
+    for name in "qab":
+        inner.addPerBondParameter(name)
+    excluded = {(int(i), int(j)) for i, j in plain.exclusions}
+    bonds14 = [
+        (i, j, [q, 4 * e * s**12, 4 * e * s**6])
+        for (i, j), (q, s, e) in zip(plain.pairs14, plain.pair14_parameters, strict=True)
+    ]
+    for i in range(LENGTH):
+        for j in range(i + 1, LENGTH):
+            if (i, j) in excluded or not keep:
+                continue
+            s, t = plain.lj_types[i], plain.lj_types[j]
+            product = plain.charges[i] * plain.charges[j]
+            bonds14.append((i, j, [product, plain.lj_a[s, t], plain.lj_b[s, t]]))
+            excluded.add((i, j))
+    for i, j, values in bonds14:
+        inner.addBond(int(i), int(j), [float(value) for value in values])
+    for i, j in sorted(excluded):
+        charges.addException(i, j, 0.0, 1.0, 0.0)
+        custom.addExclusion(i, j)
+        hard.addExclusion(i, j)
+    for force in (charges, custom, hard, inner):
+        made.addForce(force)
+    return energy_and_forces(made, state.positions)
+
+
+@pytest.mark.parametrize("intramolecular", ["keep", "scale"])
+def test_energies_and_forces_are_those_of_openmm(intramolecular: str) -> None:
+    """Differences between states to 1e-4 kJ/mol; what all have in common is the mesh's error."""
+    plain, state = solute_in_water(7)
+    nonbonded = settings(state, pme_grid=(64,) * 3, pme_alpha=5.6, dispersion_correction=False)
+    system = quiltmd.decouple(plain, range(LENGTH), intramolecular=intramolecular)
+    found, expected = [], []
+    for coulomb, vdw in POINTS[:5]:
+        here = at_lambdas(system, coulomb, vdw)
+        bare = here.with_terms(Terms("bond"), Terms("angle"))
+        energies, forces = quiltmd.reference(bare, state, nonbonded)
+        theirs, their_forces = by_openmm(plain, state, coulomb, vdw, intramolecular == "keep")
+        found.append(energies["potential"])
+        expected.append(theirs)
+        assert np.abs(forces - their_forces).max() < 0.1
+    differences = np.array(found) - np.array(expected)
+    assert np.ptp(differences) < 1e-4
+    assert np.abs(differences).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {},
+        _PROLATE,
+        {"potential_shift": True},
+        {"switching": "potential", "switch_distance": 0.6},
+    ],
+    ids=["plain", "prolate", "shift", "switch"],
+)
+@pytest.mark.parametrize("intramolecular", ["keep", "scale"])
+def test_the_core_has_energies_of_all_states_and_derivatives(
+    intramolecular: str, others: dict[str, Any]
+) -> None:
+    """Of a charged solute: as the double-precision reference at each state.
+
+    The mesh is in single precision: 5e-6 of the energy of the charge in it.
+    """
+    plain, state = solute_in_water(net_charge=1.0)
+    nonbonded = quiltmd.Nonbonded(cutoff=0.7) if others is _PROLATE else settings(state, **others)
+    lambdas = np.array([(0, 0), (0.5, 0), (1, 0), (1, 0.5), (1, 1)])
+    system = quiltmd.decouple(
+        plain, range(LENGTH), *lambdas.T, intramolecular=intramolecular, state=1
+    )
+
+    def energy(coulomb: float, vdw: float) -> float:
+        here = at_lambdas(system, coulomb, vdw)
+        return quiltmd.reference(here, state, nonbonded)[0]["potential"]
+
+    simulation = simulate(system, state, nonbonded)
+    expected = np.array([energy(*state_of) for state_of in lambdas])
+    np.testing.assert_allclose(simulation.state_energies(), expected - expected[1], atol=6e-4)
+    step = 0.01  # the energy is quadratic in this lambda
+    slope = (energy(0.5 + step, 0) - energy(0.5 - step, 0)) / (2 * step)
+    assert simulation.dhdl()[0] == pytest.approx(slope, rel=2e-5)
+    simulation.set_conditions(lambda_coulomb=1.0, lambda_vdw=0.5)
+    assert simulation.lambdas == {"lambda_coulomb": 1.0, "lambda_vdw": 0.5}
+    np.testing.assert_allclose(simulation.state_energies(), expected - expected[3], atol=6e-4)
+    step = 1e-3
+    slope = (energy(1, 0.5 + step) - energy(1, 0.5 - step)) / (2 * step)
+    assert simulation.dhdl()[1] == pytest.approx(slope, rel=1e-5)
+
+
+@pytest.mark.parametrize("lambdas", POINTS[::2], ids=str)
+def test_forces_and_virial_of_the_core_are_those_of_the_reference(
+    lambdas: tuple[float, float],
+) -> None:
+    plain, state = solute_in_water()
+    system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), *lambdas)
+    simulation = simulate(system, state)
+    energies, forces = quiltmd.reference(system, state, settings(state))
+    alchemical = np.abs(simulation.forces() - forces)[:LENGTH].max()
+    assert alchemical < 2e-3
+    assert np.abs(simulation.forces() - forces).max() < 5e-3
+    expected = quiltmd.reference_virial(system, state, settings(state))
+    assert np.abs(simulation.virial() - expected).max() < 0.2
+    assert simulation.energies()["potential"] == pytest.approx(energies["potential"], abs=0.05)
+
+
+def test_ends_are_the_plain_systems() -> None:
+    """At 0 the system as it was; at 1, annihilated, the one without charges and Lennard-Jones."""
+    plain, state = solute_in_water()
+    nonbonded = settings(state)
+    system = quiltmd.decouple(plain, range(LENGTH), intramolecular="scale")
+    types = len(plain.lj_a)
+    charges, kinds = np.array(plain.charges), np.array(plain.lj_types)
+    charges[:LENGTH], kinds[:LENGTH] = 0, types
+    tables = [np.pad(table, (0, 1)) for table in (plain.lj_a, plain.lj_b)]
+    gone = replace(plain, charges=charges, lj_types=kinds, lj_a=tables[0], lj_b=tables[1])
+    for end, lambdas in ((plain, (0, 0)), (gone, (1, 1))):
+        here, there = (
+            quiltmd.reference(one, state, nonbonded) for one in (at_lambdas(system, *lambdas), end)
+        )
+        assert here[0]["potential"] == pytest.approx(there[0]["potential"], rel=1e-9)
+        np.testing.assert_allclose(here[1], there[1], atol=1e-7)
+    kept = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 0, 0)
+    here, there = (quiltmd.reference(one, state, nonbonded) for one in (kept, plain))
+    assert here[0]["potential"] == pytest.approx(there[0]["potential"], rel=1e-9)
+
+
+def test_a_part_of_a_molecule_can_vanish() -> None:
+    """Excluded pairs with the rest of the molecule keep what the mesh has of them."""
+    plain, state = solute_in_water()
+    system = quiltmd.decouple(plain, [3, 4], intramolecular="scale", state=2)
+    simulation = simulate(system, state)
+    energies = [
+        quiltmd.reference(at_lambdas(system, *lambdas), state, settings(state))[0]["potential"]
+        for lambdas in system.alchemy.states
+    ]
+    expected = np.array(energies) - energies[2]
+    np.testing.assert_allclose(simulation.state_energies(), expected, atol=2e-4)
+    first = quiltmd.reference(plain, state, settings(state))[0]["potential"]
+    assert energies[0] == pytest.approx(first, rel=1e-9)
+
+
+def test_a_ghost_on_another_atom_has_finite_forces() -> None:
+    plain, state = solute_in_water()
+    positions = np.array(state.positions)
+    positions[2] = positions[LENGTH]  # on the oxygen of a water
+    positions[3] = positions[LENGTH + 1] + 1e-9  # and on a hydrogen
+    together = quiltmd.State.start(plain, positions, state.box)
+    for vdw in (0.5, 1.0):
+        system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 1.0, vdw)
+        forces = simulate(system, together).forces()
+        expected = quiltmd.reference(system, together, settings(state))[1]
+        assert np.isfinite(forces).all()
+        np.testing.assert_allclose(forces[LENGTH:], expected[LENGTH:], atol=0.05)
+
+
+def run_of(system: Any, state: Any, **where: Any) -> tuple[Any, Any]:
+    """A run whose lambdas change on the way: its end, and all energies there."""
+    simulation = simulate(system, state, integrator=quiltmd.LangevinMiddle(seed=4), **where)
+    simulation.run(13)
+    simulation.set_conditions(lambda_coulomb=1.0)
+    simulation.run(11)
+    simulation.set_conditions(lambda_vdw=0.37)
+    simulation.run(30)
+    assert simulation._engine.force_sum() == (0, 0, 0)
+    energies = simulation.energies()
+    seen = np.concatenate([simulation.state_energies(), simulation.dhdl(), [energies["potential"]]])
+    return simulation.state(), seen
+
+
+def test_bits_do_not_depend_on_ranks() -> None:
+    plain, state = solute_in_water(8)
+    system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 0.37, 0.0)
+    calm = simulate(system, state)
+    calm.minimize(1000.0, 20)
+    calm.draw_velocities(300, 1)
+    start = calm.state()
+    end, seen = run_of(system, start)
+    for where in ({"ranks": 2}, {"ranks": 3, "mesh": "pencils"}, {"ranks": 5}, {"threads": 2}):
+        other, others = run_of(system, start, **where)
+        np.testing.assert_array_equal(end.positions, other.positions)
+        np.testing.assert_array_equal(end.velocities, other.velocities)
+        np.testing.assert_array_equal(seen, others)
+
+
+def test_a_restart_has_the_same_bits() -> None:
+    plain, state = solute_in_water()
+    system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 1.0, 0.6)
+    calm = simulate(system, state)
+    calm.minimize(1000.0, 20)
+    calm.draw_velocities(300, 1)
+    whole = simulate(system, calm.state(), integrator=quiltmd.LangevinMiddle(seed=2))
+    whole.run(17)
+    half = simulate(system, whole.state(), integrator=quiltmd.LangevinMiddle(seed=2))
+    whole.run(20)
+    half.run(20)
+    np.testing.assert_array_equal(whole.positions(), half.positions())
+    np.testing.assert_array_equal(whole.state_energies(), half.state_energies())
+
+
+def test_energy_is_conserved_with_a_soft_core() -> None:
+    plain, state = solute_in_water()
+    system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 1.0, 0.5)
+    simulation = simulate(system, state, integrator=quiltmd.VelocityVerlet(timestep=0.0005))
+    simulation.minimize(200.0, 60)
+    simulation.draw_velocities(300, 1)
+    simulation.run(100)
+    before = simulation.energies()["conserved"]
+    simulation.run(400)
+    assert simulation.energies()["conserved"] == pytest.approx(before, abs=0.5)
+
+
+def test_what_does_not_go_with_alchemy_is_refused_by_name() -> None:
+    plain, state = solute_in_water()
+    system = quiltmd.decouple(plain, range(LENGTH))
+    for wrong, words in (
+        ({"method": "reaction-field", "cutoff": 0.7}, "other than PME"),
+        ({"lennard_jones": "pme", "cutoff": 0.7}, "Lennard-Jones PME"),
+        ({"switching": "charmm", "switch_distance": 0.6, "cutoff": 0.7}, "switching function"),
+    ):
+        with pytest.raises(QuiltError, match=words):
+            simulate(system, state, quiltmd.Nonbonded(**wrong))
+    simulation = simulate(system, state)
+    with pytest.raises(QuiltError, match="must have no charges left"):
+        simulation.set_conditions(lambda_vdw=0.5)
+    with pytest.raises(QuiltError, match="from 0 to 1"):
+        simulation.set_conditions(lambda_coulomb=1.5)
+    assert simulation.lambdas == {"lambda_coulomb": 0.0, "lambda_vdw": 0.0}
+    other = simulate(plain, state)
+    with pytest.raises(QuiltError, match="no alchemical atoms"):
+        other.set_conditions(lambda_vdw=0.5)
+    with pytest.raises(QuiltError, match="no alchemical atoms"):
+        other.dhdl()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"atoms": "resname XYZ"}, "has no atoms"),
+        ({"atoms": [100000]}, "does not exist"),
+        ({"atoms": [0.5]}, "indices"),
+        ({"coulomb": [0, 1], "vdw": [0]}, "each state has one of both"),
+        ({"coulomb": [0.5], "vdw": [0.5]}, "switch charges off first"),
+        ({"coulomb": [1.5], "vdw": [0]}, "from 0 to 1"),
+        ({"coulomb": [float("nan")], "vdw": [0]}, "from 0 to 1|finite"),
+        ({"state": 15}, "no state 15"),
+        ({"alpha": 0.01}, "alpha"),
+        ({"intramolecular": "both"}, "'keep' or 'scale'"),
+    ],
+)
+def test_nonsense_is_refused(given: dict[str, Any], words: str) -> None:
+    plain, _ = solute_in_water()
+    with pytest.raises(QuiltError, match=words):
+        quiltmd.decouple(plain, **{"atoms": range(LENGTH), **given})
