@@ -15,7 +15,9 @@ from openmm_reference import energy_and_forces
 import quiltmd
 from quiltmd import QuiltError
 from quiltmd.description.alchemy import at_lambdas
+from quiltmd.description.settings import BOLTZMANN
 from quiltmd.description.terms import Terms
+from quiltmd.outputs.free_energy import StateEnergyReporter
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
 POINTS = [(0.0, 0.0), (0.37, 0.0), (1.0, 0.0), (1.0, 0.3), (1.0, 0.85), (1.0, 1.0)]
@@ -324,3 +326,52 @@ def test_nonsense_is_refused(given: dict[str, Any], words: str) -> None:
     plain, _ = solute_in_water()
     with pytest.raises(QuiltError, match=words):
         quiltmd.decouple(plain, **{"atoms": range(LENGTH), **given})
+
+
+def test_a_schedule_is_written_as_gromacs_writes_it(tmp_path: Any) -> None:
+    """Both files have what the simulation says; so says alchemlyb's reader, where it is there."""
+    plain, state = solute_in_water()
+    lambdas = np.array([(0, 0), (1, 0), (1, 0.5), (1, 1)])
+    system = quiltmd.decouple(plain, range(LENGTH), *lambdas.T, state=2)
+    simulation = simulate(system, state, integrator=quiltmd.LangevinMiddle(300.0, seed=1))
+    simulation.minimize(1000.0, 10)
+    simulation.draw_velocities(300, 1)
+    seen = []
+    collect = quiltmd.FunctionReporter(
+        lambda frame: seen.append([*frame.dhdl(), *frame.state_energies()]), 2, ("energies",)
+    )
+    reporters = [
+        StateEnergyReporter(tmp_path / name, 2, simulation) for name in ("dhdl.csv", "dhdl.xvg")
+    ]
+    simulation.run(6, [collect, *reporters])
+    for reporter in reporters:
+        reporter.close()
+    table = np.loadtxt(tmp_path / "dhdl.csv", delimiter=",", skiprows=1)
+    np.testing.assert_array_equal(table[:, 0], [2, 4, 6])
+    np.testing.assert_array_equal(table[:, 2:4], [(1, 0.5)] * 3)
+    np.testing.assert_allclose(table[:, 5:], seen, atol=1e-6)
+    text = (tmp_path / "dhdl.xvg").read_text()
+    assert "T = 300 (K) \\xl\\f{} state 2: (coul-lambda, vdw-lambda) = (1.0000, 0.5000)" in text
+    rows = np.loadtxt([line for line in text.splitlines() if line[0] not in "#@"])
+    np.testing.assert_allclose(rows[:, 2:], seen, atol=1e-6)
+    assert text.count(" legend ") == 1 + 2 + len(lambdas)
+    parsing = pytest.importorskip("alchemlyb.parsing.gmx")
+    reduced = parsing.extract_u_nk(str(tmp_path / "dhdl.xvg"), T=300).to_numpy()
+    expected = np.array(seen)[:, 2:] / (BOLTZMANN * 300)
+    np.testing.assert_allclose(np.diff(reduced, axis=1), np.diff(expected, axis=1), atol=1e-5)
+
+
+def test_a_file_of_one_state_refuses_others(tmp_path: Any) -> None:
+    plain, state = solute_in_water()
+    system = quiltmd.decouple(plain, range(LENGTH))
+    between = simulate(at_lambdas(system, 0.37, 0), state)
+    with pytest.raises(QuiltError, match="no state of the schedule"):
+        StateEnergyReporter(tmp_path / "dhdl.xvg", 5, between)
+    with pytest.raises(QuiltError, match="no alchemical atoms"):
+        StateEnergyReporter(tmp_path / "dhdl.csv", 5, simulate(plain, state))
+    simulation = simulate(system, state)
+    reporter = StateEnergyReporter(tmp_path / "dhdl.xvg", 5, simulation)
+    simulation.set_conditions(lambda_coulomb=0.5)
+    with pytest.raises(QuiltError, match="of one state"):
+        reporter.report(simulation)
+    reporter.close()

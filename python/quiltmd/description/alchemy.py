@@ -29,8 +29,9 @@ Intramolecular = Literal["keep", "scale"]
 LAMBDAS = ("coulomb", "vdw")  # in this order in arrays
 _MOST_ATOMS = 4096
 _LEAST_ALPHA = 0.1  # below, forces of the soft core exceed what fixed point holds
-_COULOMB = (0.0, 0.25, 0.5, 0.75, 1.0, *[1.0] * 10)
-_VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# The default schedule: charges first.
+COULOMB = (0.0, 0.25, 0.5, 0.75, 1.0, *[1.0] * 10)
+VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +109,8 @@ def conditions_of(lambdas: npt.ArrayLike) -> dict[str, float]:
 def decouple(
     system: System,
     atoms: str | Sequence[int] | npt.NDArray[np.integer[Any]],
-    coulomb: Sequence[float] = _COULOMB,
-    vdw: Sequence[float] = _VDW,
+    coulomb: Sequence[float] = COULOMB,
+    vdw: Sequence[float] = VDW,
     *,
     state: int = 0,
     intramolecular: Intramolecular = "keep",

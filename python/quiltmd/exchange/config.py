@@ -121,6 +121,8 @@ class ExchangeConfig(Config):
             raise ValueError(
                 "leave out restraint_annealing: replica exchange does not change restraints"
             )
+        if self.alchemy is not None:
+            raise ValueError("leave out [alchemy]: replica exchange does not change lambdas so far")
         if self.run.first_step:
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:

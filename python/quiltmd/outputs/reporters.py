@@ -324,7 +324,19 @@ class TrajectoryReporter:
         return self._unwrapper.unwrap
 
 
-Output = LogReporter | TrajectoryReporter
+class Output(Reporter, Protocol):
+    """A file that a resumed run goes on with."""
+
+    path: Path
+
+    def sync(self) -> None:
+        """Returns when all of it is on the disk."""
+
+    def mark(self) -> Mark:
+        """How far it is now."""
+
+    def close(self) -> None:
+        """Closes it."""
 
 
 class CheckpointReporter:

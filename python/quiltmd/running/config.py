@@ -42,6 +42,7 @@ from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import read_file, reading
+from .alchemy_section import AlchemySection
 from .annealing import Annealing, Condition, Curve, Points, TemperaturesOfGroups
 from .dynamics_sections import (
     BarostatSection,
@@ -102,6 +103,7 @@ class Config(Section):
     restraint: tuple[Restraint, ...] = ()
     bath: tuple[BathSection, ...] = ()
     reporter: tuple[ReporterSection, ...] = ()
+    alchemy: AlchemySection | None = None
     external: tuple[ExternalSection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 
@@ -248,7 +250,7 @@ class Config(Section):
             if isinstance(section, tuple):
                 every = enumerate(section, 1)
                 settings |= {f"{name}.{number}": kept_settings(one) for number, one in every}
-            else:
+            elif section is not None:
                 kept = kept_settings(section)
                 settings |= {f"{name}.{key}": value for key, value in kept.items()}
         of_box = {f"nonbonded.{key}": value for key, value in chosen.items()}
@@ -376,7 +378,7 @@ class Config(Section):
         for name in type(self).model_fields:
             section = getattr(self, name)
             useless = [one for one in unused if one.section == name]
-            for one in section if isinstance(section, tuple) else [section]:
+            for one in several_of(section):
                 settings = {
                     key: as_json(value)
                     for key, value in settings_of(one)
@@ -384,6 +386,13 @@ class Config(Section):
                 }
                 if settings:
                     yield name, settings
+
+
+def several_of(section: Any) -> tuple[Any, ...]:
+    """The sections of one name: several, one, or none."""
+    if section is None:
+        return ()
+    return section if isinstance(section, tuple) else (section,)
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)

@@ -53,6 +53,7 @@ class Folder:
         self._names = list(names)
         self.config = path / "config.toml"
         self.log = path / "log.csv"
+        self.states = (path / "dhdl.csv", path / "dhdl.xvg")  # of alchemical atoms
         self.checkpoint = path / "checkpoint.qmd"
         self.profile = path / "profile.csv"
         self.timeline = path / "timeline.json"
@@ -73,7 +74,15 @@ class Folder:
         tables = (self.profile, self.timeline, self.sessions, *pictures)
         names = dict.fromkeys((TRAJECTORY, *self._names, *self._earlier_names()))
         trajectories = [self.path / f"{name}{end}" for name in names for end in _TRAJECTORY]
-        outputs = (self.config, self.log, *trajectories, *checkpoints, *final, *tables)
+        outputs = (
+            self.config,
+            self.log,
+            *self.states,
+            *trajectories,
+            *checkpoints,
+            *final,
+            *tables,
+        )
         return [*outputs, self.inputs]
 
     @contextmanager

@@ -25,6 +25,7 @@ from ..errors import InputError, QuiltError
 from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
+from ..outputs.free_energy import StateEnergyReporter
 from ..outputs.reporters import (
     CheckpointReporter,
     LogReporter,
@@ -207,7 +208,7 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
 
 def load_system(config: Config, frame: int | None = None) -> tuple[System, State]:
     """The system of a run, and its state at the start: a frame of the coordinates."""
-    return load(
+    system, state = load(
         config.system.topology,
         config.system.coordinates,
         parameters=config.system.parameters,
@@ -225,6 +226,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         electric_field=config.system.electric_field,
         say=say,
     )
+    return (system if config.alchemy is None else config.alchemy.apply(system)), state
 
 
 def check_velocities(config: Config, state: State) -> None:
@@ -443,6 +445,12 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
         log.start_clock(simulation)
         stack.callback(log.close)
         outputs.append(log)
+    if run.config.alchemy is not None:
+        every = run.config.alchemy.every
+        for path in folder.states:
+            states = StateEnergyReporter(path, every, simulation, after, marks.get(path.name))
+            stack.callback(states.close)
+            outputs.append(states)
     for name, section in run.config.trajectories().items():
         frames = TrajectoryReporter(
             folder.path / name,

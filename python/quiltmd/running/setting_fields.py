@@ -27,9 +27,9 @@ def setting_fields(section: str, config: type[BaseModel]) -> dict[str, FieldInfo
 
 
 def section_kind(config: type[BaseModel], section: str) -> Any:
-    """The class of a section, or of each of several of one name."""
+    """The class of a section, of one that may be missing, or of each of several of one name."""
     kind: Any = config.model_fields[section].annotation
-    return get_args(kind)[0] if get_origin(kind) is tuple else kind
+    return get_args(kind)[0] if get_origin(kind) is not None else kind
 
 
 def fields_of(kind: Any) -> dict[str, FieldInfo]:
@@ -41,9 +41,9 @@ def fields_of(kind: Any) -> dict[str, FieldInfo]:
 
 
 def single_sections(config: type[BaseModel]) -> list[str]:
-    """Sections that a configuration has once; keys of others have no options."""
+    """Sections that every configuration has once; keys of others have no options."""
     kinds = {name: field.annotation for name, field in config.model_fields.items()}
-    return [name for name, kind in kinds.items() if get_origin(kind) is not tuple]
+    return [name for name, kind in kinds.items() if get_origin(kind) is None]
 
 
 def required_settings(section: str, config: type[BaseModel]) -> list[str]:
