@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openmm
 import pytest
 from alchemical_systems import LENGTH, settings, solute_in_water
+from command import quiltmd as quiltmd_command
 from openmm_reference import energy_and_forces
 
 import quiltmd
@@ -375,3 +377,65 @@ def test_a_file_of_one_state_refuses_others(tmp_path: Any) -> None:
     with pytest.raises(QuiltError, match="of one state"):
         reporter.report(simulation)
     reporter.close()
+
+
+def test_a_run_of_a_state_writes_energies_of_all_and_goes_on(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A run that is resumed has the files of one that was not stopped."""
+    config = tmp_path / "run.toml"
+    config.write_text(f"""
+[system]
+topology = "{alanine[0]}"
+coordinates = "{alanine[1]}"
+constraints = "h-bonds"
+[nonbonded]
+cutoff = 0.8
+[integrator]
+seed = 3
+[run]
+steps = 12
+device = "cpu"
+[alchemy]
+atoms = "resname ACE ALA NME"
+state = 8
+every = 4
+[output]
+dir = "whole"
+""")
+    done = quiltmd_command("run", config, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = quiltmd_command("run", config, "--steps", "8", "--out", "parts", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = quiltmd_command("run", "--resume", "parts", "--steps", "4", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in ("dhdl.csv", "dhdl.xvg"):
+        whole, parts = ((tmp_path / one / name).read_bytes() for one in ("whole", "parts"))
+        assert whole == parts
+    table = np.loadtxt(tmp_path / "whole" / "dhdl.csv", delimiter=",", skiprows=1)
+    np.testing.assert_array_equal(table[:, 0], [4, 8, 12])
+    np.testing.assert_array_equal(table[:, 2:4], [(1, 0.4)] * 3)
+    assert (table[:, 7 + 8] == 0).all()
+
+
+def test_replica_exchange_refuses_alchemical_atoms(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    config = tmp_path / "exchange.toml"
+    config.write_text(f"""
+[system]
+topology = "{alanine[0]}"
+coordinates = "{alanine[1]}"
+[run]
+steps = 20
+[exchange]
+every = 10
+temperatures = [300, 310]
+[alchemy]
+atoms = "resname ALA"
+[output]
+dir = "out"
+""")
+    done = quiltmd_command("exchange", config, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "leave out [alchemy]" in " ".join(done.stderr.split())
