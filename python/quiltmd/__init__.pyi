@@ -2,11 +2,12 @@
 """Names of the package and the modules that they live in: for `__init__.py` and type checkers."""
 
 from .amber.write import write_restart, write_rst7
-from .description.alchemy import Alchemy, decouple
+from .description.alchemy import Alchemy
 from .description.barostats.base import Barostat
 from .description.barostats.berendsen import BerendsenBarostat
 from .description.barostats.cell_rescaling import CellRescaling
 from .description.barostats.monte_carlo import MonteCarloBarostat
+from .description.decoupling import decouple
 from .description.electric_field import apply_electric_field
 from .description.external_force import ExternalForce
 from .description.heat_baths import BathGroup

@@ -16,7 +16,7 @@ from openmm_reference import energy_and_forces
 
 import quiltmd
 from quiltmd import QuiltError
-from quiltmd.description.alchemy import at_lambdas
+from quiltmd.description.decoupling import at_lambdas
 from quiltmd.description.settings import BOLTZMANN
 from quiltmd.description.terms import Terms
 from quiltmd.outputs.free_energy import StateEnergyReporter

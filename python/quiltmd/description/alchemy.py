@@ -8,19 +8,14 @@ the energy by lambda.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import frozen, numbers, real_number
-from .sigma_epsilon import sigma_epsilon
-
-if TYPE_CHECKING:
-    from .system import System
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -106,76 +101,6 @@ def conditions_of(lambdas: npt.ArrayLike) -> dict[str, float]:
     }
 
 
-def decouple(
-    system: System,
-    atoms: str | Sequence[int] | npt.NDArray[np.integer[Any]],
-    coulomb: Sequence[float] = COULOMB,
-    vdw: Sequence[float] = VDW,
-    *,
-    state: int = 0,
-    intramolecular: Intramolecular = "keep",
-    alpha: float = 0.5,
-    least_sigma: float = 0.3,
-) -> System:
-    """The system with alchemical atoms, whose nonbonded interactions vanish as lambda grows.
-
-    Parameters
-    ----------
-    system:
-        With Lennard-Jones interactions.
-    atoms:
-        A selection (see `select`), or indices from 0.
-    coulomb, vdw:
-        By state: lambda of charges and of van der Waals interactions, 0 (full) to 1 (none).  By
-        default 15 states, the charges first.
-    state:
-        The state in which a simulation starts, from 0.
-    intramolecular:
-        "keep": the atoms keep their interactions with those of the same molecule that vanish as
-        well, without cutoff, so that the end is the molecule in vacuum (decoupling; GROMACS'
-        couple-intramol = no).  "scale": these vanish, too, but for 1-4 pairs (annihilation).
-    alpha, least_sigma:
-        Of the soft core: see `Alchemy`.
-
-    Raises
-    ------
-    InputError
-        Where there are no such atoms, some are alchemical already, or the lambdas make no sense.
-    """
-    from .selection import select
-
-    chosen = select(system, atoms) if isinstance(atoms, str) else _indices(system, atoms)
-    if len(chosen) == 0:
-        raise InputError(f"the selection {atoms!r} of alchemical atoms has no atoms")
-    if system.alchemy is not None:
-        raise InputError("the system has alchemical atoms already")
-    if system.pair_form != "lennard-jones":
-        raise InputError(
-            f"alchemical atoms need Lennard-Jones interactions, and those here are "
-            f"{system.pair_form!r}"
-        )
-    if intramolecular not in ("keep", "scale"):
-        raise InputError(f"intramolecular must be 'keep' or 'scale', not {intramolecular!r}")
-    if len(coulomb) != len(vdw):
-        raise InputError(
-            f"there are {len(coulomb)} lambdas of Coulomb interactions and {len(vdw)} of van der "
-            "Waals: each state has one of both"
-        )
-    states = np.column_stack([coulomb, vdw])
-    if not 0 <= state < len(states):
-        raise InputError(f"there is no state {state}, only 0 to {len(states) - 1}")
-    alchemy = Alchemy(np.asarray(chosen, np.int32), states, states[state], alpha, least_sigma)
-    kept = _with_inner_pairs(system, alchemy.atoms) if intramolecular == "keep" else system
-    return replace(kept, alchemy=alchemy)
-
-
-def at_lambdas(system: System, coulomb: float, vdw: float) -> System:
-    """The system with a start at these lambdas."""
-    if system.alchemy is None:
-        raise InputError("the system has no alchemical atoms")
-    return replace(system, alchemy=replace(system.alchemy, start=np.array([coulomb, vdw])))
-
-
 def check_alchemy(alchemy: Alchemy | None, atoms: int) -> None:
     """InputError where there are not so many atoms."""
     if alchemy is not None and (alchemy.atoms[0] < 0 or alchemy.atoms[-1] >= atoms):
@@ -194,32 +119,3 @@ def _lambdas(name: str, values: npt.ArrayLike) -> F64:
             "0: charges without a core collapse onto others; switch charges off first"
         )
     return found
-
-
-def _indices(system: System, atoms: Any) -> npt.NDArray[np.integer[Any]]:
-    found: npt.NDArray[Any] = numbers("atoms", atoms, "indices of atoms")
-    if found.ndim != 1 or (found != found.astype(np.int64)).any():
-        raise InputError("atoms must be a selection, or indices of atoms")
-    if len(found) and (found.min() < 0 or found.max() >= system.atoms):
-        raise InputError(f"atoms names an atom that does not exist: there are {system.atoms}")
-    return found.astype(np.int64)
-
-
-def _with_inner_pairs(system: System, atoms: I32) -> System:
-    """Pairs of these atoms within a molecule, but for excluded ones, as 1-4 pairs in full."""
-    first, second = np.triu_indices(len(atoms), 1)
-    pairs = np.column_stack([atoms[first], atoms[second]])
-    molecules = system.molecules
-    pairs = pairs[molecules[pairs[:, 0]] == molecules[pairs[:, 1]]]
-    excluded = system.exclusions[:, 0].astype(np.int64) * system.atoms + system.exclusions[:, 1]
-    pairs = pairs[~np.isin(pairs[:, 0].astype(np.int64) * system.atoms + pairs[:, 1], excluded)]
-    if len(pairs) == 0:
-        return system
-    types = system.lj_types[pairs]
-    a, b = (table[types[:, 0], types[:, 1]] for table in (system.lj_a, system.lj_b))
-    sigma, epsilon = sigma_epsilon(a, b)
-    charges = system.charges[pairs].prod(axis=1)
-    inner = np.column_stack([charges, sigma, epsilon])
-    together = system.terms["pair14"].joined(pairs, inner)
-    exclusions = np.concatenate([system.exclusions, pairs.astype(np.int32)])
-    return replace(system.with_terms(together), exclusions=exclusions)

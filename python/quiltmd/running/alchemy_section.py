@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular, decouple
+from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular
+from ..description.decoupling import decouple
 from ..description.system import System
 from ..description.units import Nanometres
 from .section import Section
