@@ -407,7 +407,7 @@ dir = "whole"
     assert done.returncode == 0, done.stderr
     done = quiltmd_command("run", config, "--steps", "8", "--out", "parts", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    done = quiltmd_command("run", "--resume", "parts", "--steps", "4", cwd=tmp_path)
+    done = quiltmd_command("run", "--resume", "parts", "--steps", "12", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in ("dhdl.csv", "dhdl.xvg"):
         whole, parts = ((tmp_path / one / name).read_bytes() for one in ("whole", "parts"))
