@@ -8,6 +8,7 @@
 #include "computes/external/operations.h"
 #include "computes/external/provider.h"
 #include "decomposition/slot_memory.h"
+#include "device/device.h"
 
 namespace quiltmd {
 
