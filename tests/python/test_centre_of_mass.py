@@ -179,7 +179,7 @@ def test_what_is_asked_for_where_atoms_are_held_is_warned_about() -> None:
 def test_what_acts_along_some_axes_is_not_advised_against() -> None:
     asked = VelocityVerlet(0.004, remove_com_every=50)
     along_z, everywhere = (
-        list(centre_of_mass_oddities(asked, held(8, k)[0])) for k in (ALONG_Z, EVERYWHERE)
+        list(centre_of_mass_oddities(asked, None, held(8, k)[0])) for k in (ALONG_Z, EVERYWHERE)
     )
     assert along_z[0].endswith("it acts along x and y alone")
     assert everywhere[0].endswith("leave remove_com_every out")
@@ -194,7 +194,7 @@ def test_without_friction_langevin_is_constant_energy(friction: float) -> None:
         BathGroup("index 3-4", 300, friction=0.0),
     )
     for bath in (LangevinMiddle(300, friction, seed=1), LangevinMiddle(seed=1, groups=groups)):
-        told = list(centre_of_mass_oddities(bath, made))
+        told = list(centre_of_mass_oddities(bath, None, made))
         assert bool(told) == (friction == 0)
         still = replace(bath, remove_com_every=0)
         run = simulation(moving(None, 4), still)

@@ -187,7 +187,7 @@ def test_a_file_is_not_carried_on_without_what_it_depends_on(
     reporter = TrajectoryReporter(tmp_path / "t.dcd", EVERY, run, wrap=False)
     run.run(20, [reporter])
     reporter.close()
-    with pytest.raises(QuiltError, match="frames depend on those before"):
+    with pytest.raises(QuiltError, match="depend on earlier frames"):
         TrajectoryReporter(tmp_path / "t.dcd", EVERY, run, 20, wrap=False)
     TrajectoryReporter(tmp_path / "t.dcd", EVERY, run, 20, wrap=True).close()
 

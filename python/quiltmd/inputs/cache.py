@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from ..description.alchemy import Alchemy
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
@@ -47,7 +48,17 @@ _Arrays = dict[str, Any]
 _TEXT = "text"  # name of the JSON text among the arrays
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Described, System, Terms, TermTable, Topology, Held, Nonbonded, ImplicitSolvent)
+    for kind in (
+        Described,
+        System,
+        Terms,
+        TermTable,
+        Topology,
+        Held,
+        Alchemy,
+        Nonbonded,
+        ImplicitSolvent,
+    )
 }
 
 
