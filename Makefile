@@ -90,7 +90,7 @@ test: $(READY)
 .venv-oldest/.made: .venv/.ready pyproject.toml tools/oldest.py
 	$(PYTHON) -m venv --clear .venv-oldest
 	$(RUN) tools/oldest.py > .venv-oldest/requirements.txt
-	.venv-oldest/bin/python -m $(INSTALL) --only-binary :all: -r .venv-oldest/requirements.txt
+	.venv-oldest/bin/python -m $(INSTALL) --only-binary :all: --no-binary pdbfixer -r .venv-oldest/requirements.txt
 	.venv-oldest/bin/python -m $(INSTALL) --no-deps -r tests/data-packages.txt
 	cp -r .venv/lib/python3.*/site-packages/*quiltmd* .venv-oldest/lib/python3.*/site-packages/
 	@touch $@
