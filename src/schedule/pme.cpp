@@ -274,19 +274,13 @@ std::vector<Edge> PmeSum::edges() const {
 
 // One mesh after the other; the forces of the second are added to those of the first.
 LongRangeTasks PmeSum::add(Schedule& schedule, const RankView& view, Energies energies) {
-  std::optional<LongRangeTasks> sum;
-  for (MeshMemory& mesh : meshes) {
-    std::vector<TaskId> after;
-    if (sum) after.push_back(sum->last);
-    const LongRangeTasks tasks =
-        add_mesh(schedule, device_, setup_, mesh, view, energies, std::move(after));
-    if (sum)
-      sum->last = tasks.last;
-    else
-      sum = tasks;
-  }
-  if (change_ && energies == Energies::kAdd) sum->last = add_change(schedule, view, sum->last);
-  return *sum;
+  const auto add_one = [&](MeshMemory& mesh, std::vector<TaskId> after) {
+    return add_mesh(schedule, device_, setup_, mesh, view, energies, std::move(after));
+  };
+  LongRangeTasks sum = add_one(meshes.front(), {});
+  for (size_t m = 1; m < meshes.size(); ++m) sum.last = add_one(meshes[m], {sum.last}).last;
+  if (change_ && energies == Energies::kAdd) sum.last = add_change(schedule, view, sum.last);
+  return sum;
 }
 
 // The products of the change of charges with the charges, whose potential is there, and with itself: the
