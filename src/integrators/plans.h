@@ -26,6 +26,12 @@ struct ThermostatInput {
   std::vector<double> of_baths;  // the same by heat bath of groups
 };
 int steps_between_actions(const Parameters& parameters);
+// A heat bath with a time constant; the names of its parameters end in `suffix`, `time` (ps) is that between actions.
+struct CoupledBath {
+  double temperature;
+  HeatBath heat;  // `keep`: exp(-time / time constant)
+};
+CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& suffix, double time);
 StepTask sum_kinetic_energy();                     // of all ranks, into sums[0]
 StepTask sum_kinetic_energy_of_groups(int baths);  // into the first of `sums`, by heat bath
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);

@@ -9,20 +9,6 @@
 namespace quiltmd {
 namespace {
 
-// What one bath does over the time between actions (ps); its numbers have names that end in `suffix`.
-struct RescalingBath {
-  double temperature;
-  HeatBath heat;
-};
-
-RescalingBath read_bath(const Parameters& parameters, const std::string& suffix, double time) {
-  const double temperature = parameters.number("temperature" + suffix);
-  const double time_constant = parameters.number("time_constant" + suffix);
-  if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
-  if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
-  return {temperature, {kBoltzmann * temperature, std::exp(-time / time_constant), 0}};
-}
-
 void check_freedom(const Parameters& parameters, const std::string& whose, double degrees) {
   if (!(degrees > 1))
     throw Error(parameters.kind + ": " + whose +
@@ -37,7 +23,7 @@ Thermostat rescaling_of_all(const Parameters& parameters, const ThermostatInput&
                             VelocityNoise noise) {
   const int every = steps_between_actions(parameters);
   const double shared_by = input.degrees_of_freedom;
-  const RescalingBath bath = read_bath(parameters, "", every * input.timestep);
+  const CoupledBath bath = read_coupled_bath(parameters, "", every * input.timestep);
   check_freedom(parameters, "the system", shared_by);
   const double keep = bath.heat.keep;
   const uint64_t seed = seed_of(parameters, noise);
@@ -61,7 +47,7 @@ Thermostat rescaling_of_groups(const Parameters& parameters, const ThermostatInp
   draw.noise = noise;
   draw.seed = seed_of(parameters, noise);
   for (int k = 0; k < baths; ++k) {
-    const RescalingBath bath = read_bath(parameters, bath_suffix(k), every * input.timestep);
+    const CoupledBath bath = read_coupled_bath(parameters, bath_suffix(k), every * input.timestep);
     made.baths.add_group(bath.temperature, bath.heat);
     draw.degrees_of_freedom[k] = input.of_baths.at(static_cast<size_t>(k));
     check_freedom(parameters, bath_name(k), draw.degrees_of_freedom[k]);
@@ -110,6 +96,15 @@ int steps_between_actions(const Parameters& parameters) {
   const int every = parameters.integer("every");
   if (every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
   return every;
+}
+
+CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& suffix,
+                              double time) {
+  const double temperature = parameters.number("temperature" + suffix);
+  const double time_constant = parameters.number("time_constant" + suffix);
+  if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
+  if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
+  return {temperature, {kBoltzmann * temperature, std::exp(-time / time_constant), 0}};
 }
 
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {

@@ -68,17 +68,21 @@ def test_a_calculator_gives_forces_and_pressure() -> None:
     assert quiltmd.digest(runs[0].state()) == quiltmd.digest(runs[1].state())
 
 
-def test_quilt_is_a_calculator() -> None:
-    """Energies and forces of the simulation; forces by ASE's own differences; wrapped atoms too."""
-    system, state = warm_water((6, 6, 6), 300)
-    calculator = QuiltCalculator(system, state, nonbonded=SMALL, device="cpu", threads=1)
-    atoms = ase.Atoms(
+def waters_of_ase(system: System, state: State) -> Any:
+    """The same waters for ASE, with Quilt as their calculator."""
+    return ase.Atoms(
         numbers=[8, 1, 1] * (system.atoms // 3),
         positions=state.positions * 10,
         cell=state.box * 10,
         pbc=True,
-        calculator=calculator,
+        calculator=QuiltCalculator(system, state, nonbonded=SMALL, device="cpu", threads=1),
     )
+
+
+def test_quilt_is_a_calculator() -> None:
+    """Energies and forces of the simulation; forces by ASE's own differences; wrapped atoms too."""
+    system, state = warm_water((6, 6, 6), 300)
+    atoms = waters_of_ase(system, state)
     run = Simulation(system, state, SMALL, device="cpu", threads=1)
     energy = run.energies()["potential"] * KJ
     assert atoms.get_potential_energy() == pytest.approx(energy, abs=1e-9)
@@ -119,14 +123,7 @@ def test_stress_is_the_derivative_by_a_strain() -> None:
 
 def test_an_optimiser_of_ase_relaxes_it() -> None:
     system, state = warm_water((6, 6, 6), 300)
-    calculator = QuiltCalculator(system, state, nonbonded=SMALL, device="cpu", threads=1)
-    atoms = ase.Atoms(
-        numbers=[8, 1, 1] * (system.atoms // 3),
-        positions=state.positions * 10,
-        cell=state.box * 10,
-        pbc=True,
-        calculator=calculator,
-    )
+    atoms = waters_of_ase(system, state)
     before = atoms.get_potential_energy()
     FIRE(atoms, logfile=None).run(fmax=0.05, steps=6)
     assert atoms.get_potential_energy() < before

@@ -2,7 +2,7 @@
 // What is planned for many ranks is what ranks would do: the messages of the schedules of runs, built
 // on `null` devices, for every rank; and plans for thousands of ranks are made in no time.
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <memory>
 #include <numeric>
 #include <tuple>
@@ -250,11 +250,11 @@ void thousands_of_ranks_take_seconds() {
   Case c = make_case(12, 200, 1);
   const Planner planner = planner_of(c, {12, 12, 12});
   for (const MeshSharing mesh : {MeshSharing::kDistributed, MeshSharing::kPencils}) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin =
+        std::clock();  // processor time: other work on the machine does not matter
     const StepForecast forecast = planner.plan({1024}, mesh);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     CHECK(forecast.ranks.size() == 1024);
-    CHECK(took.count() < 60);
+    CHECK(std::clock() - begin < 60 * CLOCKS_PER_SEC);
   }
 }
 

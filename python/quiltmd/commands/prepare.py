@@ -10,8 +10,9 @@ import typer
 
 from ..errors import QuiltError
 from ..prepare.files import LOG, RUN
-from ..prepare.gaps import LONGEST_LOOP
+from ..prepare.gaps import Treatment
 from ..prepare.notes import Note
+from ..prepare.repair import Termini
 from ..prepare.steps import Choices
 from ..prepare.steps import prepare as prepare_all
 from ..running.progress import say
@@ -24,7 +25,7 @@ def prepare(
         list[Path] | None,
         typer.Option(metavar="FILE.sdf", help="Add a ligand, with OpenFF; may be repeated."),
     ] = None,
-    model: Annotated[int, typer.Option(help="Model of the file, from 1.")] = 1,
+    model: Annotated[int, typer.Option(help="Model of the file, from 1.")] = Choices.model,
     chains: Annotated[str, typer.Option(metavar="A,B", help="Keep only these chains.")] = "",
     remove: Annotated[
         str, typer.Option(metavar="NAME,...", help="Remove residues of these names.")
@@ -34,21 +35,21 @@ def prepare(
     ] = "",
     water: Annotated[
         Literal["keep", "remove"], typer.Option(help="Water molecules of the file.")
-    ] = "keep",
+    ] = Choices.water,
     hydrogens: Annotated[
         Literal["keep", "rebuild"], typer.Option(help="Hydrogens of the file.")
-    ] = "keep",
+    ] = Choices.hydrogens,
     gaps: Annotated[
-        Literal["refuse", "build", "cap"],
+        Treatment,
         typer.Option(help="Missing residues within chains: build them, or cut and cap the chain."),
-    ] = "build",
+    ] = Choices.gaps,
     longest_loop: Annotated[
         int, typer.Option(min=0, help="Longest run of missing residues to build.")
-    ] = LONGEST_LOOP,
+    ] = Choices.longest_loop,
     termini: Annotated[
-        Literal["charged", "capped"], typer.Option(help="Ends of proteins; caps are ACE and NME.")
-    ] = "charged",
-    ph: Annotated[float, typer.Option("--ph", min=0, max=14, help="pH.")] = 7.0,
+        Termini, typer.Option(help="Ends of proteins; caps are ACE and NME.")
+    ] = Choices.termini,
+    ph: Annotated[float, typer.Option("--ph", min=0, max=14, help="pH.")] = Choices.ph,
     protonation: Annotated[
         str,
         typer.Option(
@@ -72,28 +73,36 @@ def prepare(
     box: Annotated[
         Literal["cube", "dodecahedron", "octahedron", "none"],
         typer.Option(help="Shape of the water box; none: no water."),
-    ] = "cube",
+    ] = Choices.box,
     padding: Annotated[
         float,
         typer.Option(help="Distance from a sphere around the solute to the faces of the box, nm."),
-    ] = 1.0,
+    ] = Choices.padding,
     membrane: Annotated[
         str,
         typer.Option(metavar="POPC", help="Add a membrane in the xy plane: POPC, POPE, DPPC, ..."),
     ] = "",
     membrane_centre: Annotated[
         float, typer.Option(help="Coordinate z of the membrane centre in the file, nm.")
-    ] = 0.0,
-    concentration: Annotated[float, typer.Option(help="Salt concentration, mol/l.")] = 0.15,
-    neutralise: Annotated[bool, typer.Option(help="Add ions until the charge is 0.")] = True,
-    cation: Annotated[str, typer.Option(metavar="ION", help="Cation of the salt.")] = "Na+",
-    anion: Annotated[str, typer.Option(metavar="ION", help="Anion of the salt.")] = "Cl-",
-    temperature: Annotated[float, typer.Option(help="Temperature in run.toml, K.")] = 300.0,
-    pressure: Annotated[float, typer.Option(help="Pressure in run.toml, bar.")] = 1.0,
+    ] = Choices.membrane_centre,
+    concentration: Annotated[
+        float, typer.Option(help="Salt concentration, mol/l.")
+    ] = Choices.concentration,
+    neutralise: Annotated[
+        bool, typer.Option(help="Add ions until the charge is 0.")
+    ] = Choices.neutralise,
+    cation: Annotated[
+        str, typer.Option(metavar="ION", help="Cation of the salt.")
+    ] = Choices.cation,
+    anion: Annotated[str, typer.Option(metavar="ION", help="Anion of the salt.")] = Choices.anion,
+    temperature: Annotated[
+        float, typer.Option(help="Temperature in run.toml, K.")
+    ] = Choices.temperature,
+    pressure: Annotated[float, typer.Option(help="Pressure in run.toml, bar.")] = Choices.pressure,
     nanoseconds: Annotated[
         float, typer.Option(help="Length of production in run.toml, ns.")
-    ] = 10.0,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 1,
+    ] = Choices.nanoseconds,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = Choices.seed,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
 ) -> None:
     """Prepare a protein or nucleic acid from a PDB or mmCIF file for simulation.
@@ -114,7 +123,7 @@ def prepare(
         termini=termini,
         ph=ph,
         protonation=_pairs("--protonation", protonation, "A:57=HIE"),
-        force_field=tuple(force_field or ("amber14",)),
+        force_field=tuple(force_field or Choices.force_field),
         water_model=water_model or None,
         ligands=tuple(map(str, ligand or ())),
         box=box,
