@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ import numpy as np
 
 import quiltmd
 from quiltmd.description.box import box_from_lengths_angles
+from quiltmd.description.term_forms import TERM_FORMS
+from quiltmd.description.terms import Terms
 from quiltmd.inputs.constrain import constrain
 from quiltmd.inputs.standard_systems import system_files
 
@@ -153,8 +154,17 @@ def read(path: Path) -> Pair:
         arrays = {name: file[name] for name in file.files}
     topology = quiltmd.Topology(**{name: arrays.pop(f"topology_{name}") for name in _TOPOLOGY})
     positions, box = arrays.pop("positions"), arrays.pop("box")
-    stated = {field.name for field in fields(quiltmd.System)} & arrays.keys()
-    system = quiltmd.System(**{name: arrays[name] for name in stated}, topology=topology)
+    terms = [
+        Terms(
+            form.name,
+            arrays.pop(form.plural),
+            arrays.pop(form.parameter_array),
+            arrays.pop(form.shared) if form.shared else (),
+        )
+        for form in TERM_FORMS
+    ]
+    del arrays["molecules"]  # follows from the rest
+    system = quiltmd.System(**arrays, terms={one.name: one for one in terms}, topology=topology)
     return system, quiltmd.State.start(system, positions, box)
 
 
