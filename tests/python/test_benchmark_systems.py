@@ -14,7 +14,8 @@ def test_a_file_holds_all_of_a_system(tmp_path: Path) -> None:
     benchmark_systems.write(tmp_path / "alanine.npz", system, state)
     system_read, state_read = benchmark_systems.read(tmp_path / "alanine.npz")
     before, after = system.arrays(), system_read.arrays()
-    assert len(system.bonds) and before.keys() == after.keys()
+    assert len(system.bonds)
+    assert before.keys() == after.keys()
     for name in before:
         np.testing.assert_array_equal(before[name], after[name], err_msg=name)
     np.testing.assert_array_equal(state.positions, state_read.positions)
