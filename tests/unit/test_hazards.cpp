@@ -176,12 +176,12 @@ void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at) {
 
 enum class Sites { kNone, kSome };
 
-// Chains with every kind of term, and rigid waters, some with virtual sites, far enough apart to be at
-// rest.
-System molecules(bool with_terms, Sites sites, std::vector<Vec3d>& positions) {
+// Layers of 36 chains with every kind of term, and rigid waters, some with virtual sites, far enough apart
+// to be at rest.
+System molecules(bool with_terms, Sites sites, int layers, std::vector<Vec3d>& positions) {
   System s;
   Random random(7);
-  for (int n = 0; n < 216; ++n) {
+  for (int n = 0; n < 36 * layers; ++n) {
     const Vec3d at{0.7 * (n % 6), 0.7 * (n / 6 % 6), 0.7 * (n / 36)};
     const int first = s.atom_count();
     if (with_terms && n % 3) {
@@ -270,8 +270,10 @@ struct Prepared {
 
 Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome) {
   Prepared p;
-  // Sites begin where an oxygen is, which implicit solvent takes for atoms that collide.
-  System system = molecules(with_terms, c.solvent ? Sites::kNone : sites, p.state.positions);
+  // Sites begin where an oxygen is, which implicit solvent takes for atoms that collide; and with it every
+  // pair of atoms is evaluated, so there are fewer.
+  System system = c.solvent ? molecules(with_terms, Sites::kNone, 2, p.state.positions)
+                            : molecules(with_terms, sites, 6, p.state.positions);
   NonbondedSettings nonbonded;
   if (c.solvent) {
     system.solvent = solvent_of(system);
