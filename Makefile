@@ -4,7 +4,8 @@
 # $(PYTHON) as they are, adds the wheels lying in $(WHEELS), and installs into build/site instead.
 #
 #   make build      install quiltmd into .venv (again, where sources changed), and what tests need;
-#                   GPU code only where a GPU is: CUDA=ON and CUDA=OFF say otherwise
+#                   GPU code only where a GPU is: CUDA=ON and CUDA=OFF say otherwise; CUDA=CHECK
+#                   compiles it quickly, to be looked at by the compiler alone
 #   make demo       a protein in water, from input files to a plot, into demo/
 #   make test       all tests but those that need a GPU      (PYTEST="-k pme -x" to choose)
 #   make test-oldest  some of them with the oldest versions that pyproject.toml allows (Python 3.10, 3.11)
@@ -16,6 +17,7 @@
 #   make fuzz       hostile commands to the server of a device: clang's libFuzzer, FUZZ=600 seconds
 #   make fuzz-settings  random combinations of settings, checked for FUZZ=3600 seconds
 #   make lint       formatters, linters, type check, layer check;  make format mends formatting
+#   make analyze    clang's static analyzer on the core, which takes four times as long as make lint
 #   make wheels     the input files of the tests as wheels, into $(WHEELS), for OFFLINE=1
 #   make wheel      packages for all Pythons here, into dist/, each installed and tried; with GPU code
 #                   for compute capabilities 8.0, 9.0, 10.0, 12.0 and later (WHEEL="--help" to choose)
@@ -51,7 +53,7 @@ READY := .venv/.ready
 endif
 QUILTMD := $(RUN) -m quiltmd
 
-.PHONY: venv build demo test test-oldest conformance test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint format wheel wheels docs bench clean
+.PHONY: venv build demo test test-oldest conformance test-gpu test-gpu-slow sanitize tsan fuzz fuzz-settings lint analyze format wheel wheels docs bench clean
 venv: .venv/.made
 build: $(READY)
 
@@ -83,8 +85,10 @@ build/site/.built: $(RECIPE) $(SOURCES) $(shell find python -name '*.py')
 demo: $(BUILT)
 	$(QUILTMD) demo
 
+# Some tests wait for other processes and for silence, so there are more of them at a time than cores.
+JOBS := $(shell cores=$$(nproc); jobs=$$((cores + cores / 2)); echo $$((jobs < 8 ? jobs : 8)))
 test: $(READY)
-	$(RUN) -m pytest -m 'not gpu and not slow' -n auto --maxprocesses 8 --dist worksteal $(PYTEST)
+	$(RUN) -m pytest -m 'not gpu and not slow' -n $(JOBS) --dist worksteal $(PYTEST)
 
 # The core does not depend on these versions: the one that was compiled for .venv is used.
 .venv-oldest/.made: .venv/.ready pyproject.toml tools/oldest.py
@@ -97,7 +101,7 @@ test: $(READY)
 
 OLDEST = terminal command_line config formats structures trajectory checkpoint selection
 test-oldest: .venv-oldest/.made
-	.venv-oldest/bin/python -m pytest -m 'not gpu and not slow' $(OLDEST:%=tests/python/test_%.py) $(PYTEST)
+	.venv-oldest/bin/python -m pytest -m 'not gpu and not slow' -n $(JOBS) $(OLDEST:%=tests/python/test_%.py) $(PYTEST)
 
 CONFORMANCE = gromacs_programs gromacs_systems openmm_force_fields openmm_readers amber_programs charmm36_xml
 conformance: $(READY)
@@ -137,6 +141,7 @@ endif
 bench: $(READY)
 	$(RUN) benchmarks/cpu.py $(BENCH)
 
+TIDY = find src -name '*.cpp' | xargs -P$(shell nproc) -n1 .venv/bin/clang-tidy --quiet -p build/core
 CPP = $(shell find src benchmarks tests -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 lint: $(READY)
 	$(RUN) -m ruff check
@@ -148,7 +153,11 @@ lint: $(READY)
 	$(RUN) -m yamllint --strict .github packaging CITATION.cff
 	.venv/bin/hadolint Dockerfile
 	$(RUN) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	find src -name '*.cpp' | xargs -P2 -n1 .venv/bin/clang-tidy --quiet -p build/core
+	$(TIDY)
+
+ANALYZER = -*,clang-analyzer-core.*,clang-analyzer-cplusplus.*,clang-analyzer-deadcode.*
+analyze: $(READY)
+	$(TIDY) '--checks=$(ANALYZER)'
 
 format: $(READY)
 	$(RUN) tools/decisions_index.py

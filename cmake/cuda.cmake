@@ -3,7 +3,9 @@
 # /usr/local/cuda), else the one that the PyPI packages nvidia-cuda-nvcc, -crt, -runtime, -cccl and
 # nvidia-nvvm put into site-packages. The CUDA runtime is linked statically and libcuda not at all
 # (the runtime opens it when first used), so one package runs with or without a driver.
-set(QUILTMD_CUDA AUTO CACHE STRING "Build the cuda device: AUTO, ON or OFF")
+# CHECK compiles it with little optimisation, in half the time: enough to see that it compiles, where
+# no GPU will run it (CI).
+set(QUILTMD_CUDA AUTO CACHE STRING "Build the cuda device: AUTO, ON, OFF or CHECK")
 set(QUILTMD_CUDA_ARCHITECTURES "" CACHE STRING
     "GPU architectures, e.g. 80;90;100;120 for a release; empty: of the GPU here alone, else 90")
 set(QUILTMD_CUDA_FOUND OFF)
@@ -27,7 +29,7 @@ if(NOT QUILTMD_NVCC)
     message(STATUS "quiltmd: no nvcc found, building without the cuda device")
     return()
   endif()
-  message(FATAL_ERROR "QUILTMD_CUDA=ON but no nvcc: put it on PATH or "
+  message(FATAL_ERROR "QUILTMD_CUDA=${QUILTMD_CUDA} but no nvcc: put it on PATH or "
                       "`pip install nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl`.")
 endif()
 
