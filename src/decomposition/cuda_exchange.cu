@@ -19,7 +19,8 @@ constexpr int kMigrantBlocks = 16;  // of those that read
 // ---- Migrants ------------------------------------------------------------------------------
 
 __global__ void __launch_bounds__(kThreads)
-    send_migrants_kernel(const __grid_constant__ SendMigrants op) {
+    send_migrants_kernel(const __grid_constant__ SendMigrants op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const int n = blockIdx.x * kThreads + threadIdx.x;
@@ -36,7 +37,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // Once all groups have been counted. Where not all of them fit, none are announced.
-__global__ void send_header_kernel(const __grid_constant__ SendMigrants op) {
+__global__ void send_header_kernel(const __grid_constant__ SendMigrants op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const int groups = op.tally[0], atoms = op.tally[1];
@@ -48,7 +50,8 @@ __global__ void send_header_kernel(const __grid_constant__ SendMigrants op) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    receive_migrants_kernel(const __grid_constant__ ReceiveMigrants op) {
+    receive_migrants_kernel(const __grid_constant__ ReceiveMigrants op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const uint32_t number = op.in.number.get();
@@ -61,7 +64,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    clear_slot_of_atom_kernel(const __grid_constant__ ClearSlotOfAtom op) {
+    clear_slot_of_atom_kernel(const __grid_constant__ ClearSlotOfAtom op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const int slot = blockIdx.x * kThreads + threadIdx.x;
@@ -84,7 +88,8 @@ __device__ int atoms_before(const PatchExchange& exchange, const PlacedPatch* pa
 }
 
 __global__ void __launch_bounds__(kThreads)
-    send_proxies_kernel(const __grid_constant__ SendProxies op) {
+    send_proxies_kernel(const __grid_constant__ SendProxies op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const uint32_t number = op.out.number.get();
@@ -101,7 +106,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    receive_counts_kernel(const __grid_constant__ ReceiveCounts op) {
+    receive_counts_kernel(const __grid_constant__ ReceiveCounts op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const int k = blockIdx.x * kThreads + threadIdx.x;
@@ -111,7 +117,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kLayoutThreads)
-    lay_out_proxies_kernel(const __grid_constant__ LayOutProxies op) {
+    lay_out_proxies_kernel(const __grid_constant__ LayOutProxies op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   int slot = *op.owned_slots, used = slot;
@@ -135,7 +142,8 @@ __global__ void __launch_bounds__(kLayoutThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    receive_proxies_kernel(const __grid_constant__ ReceiveProxies op) {
+    receive_proxies_kernel(const __grid_constant__ ReceiveProxies op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const uint32_t number = op.in.number.get();
@@ -188,7 +196,8 @@ __device__ __forceinline__ void exchange_atom(const ReceiveForces& op, int m) {
 
 template <class Op>
 __global__ void __launch_bounds__(kStepThreads)
-    exchange_atoms_kernel(const __grid_constant__ Op op) {
+    exchange_atoms_kernel(const __grid_constant__ Op op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const int m = blockIdx.x * kStepThreads + threadIdx.x;

@@ -39,7 +39,8 @@ __device__ __forceinline__ int slots_in(long long tally) { return padded_slots(a
 
 // Groups come nearly in order, so the lanes of a warp share few buckets: one addition for each.
 __global__ void __launch_bounds__(kThreads)
-    tally_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets) {
+    tally_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const BinGroups& bin = op.bin;
   const int n = blockIdx.x * kThreads + threadIdx.x, lane = threadIdx.x % kWarp;
@@ -226,7 +227,8 @@ __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row 
 
 // One block per patch, or several that share its slots.
 __global__ void __launch_bounds__(kThreads)
-    place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets) {
+    place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ int records[kRoom], slots[kRoom];
   wait_for_previous();
   if (op.faults->refused) return;
@@ -252,7 +254,9 @@ __global__ void __launch_bounds__(kThreads)
   fill_slots(op, patch, row, patch.start + blockIdx.y * kThreads, gridDim.y * kThreads);
 }
 
-__global__ void __launch_bounds__(kThreads) bound_kernel(const __grid_constant__ BoundClusters op) {
+__global__ void __launch_bounds__(kThreads)
+    bound_kernel(const __grid_constant__ BoundClusters op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int slot = blockIdx.x * kThreads + threadIdx.x;
   const bool present = slot < used(op.slot_count, op.slot_capacity);
@@ -261,18 +265,21 @@ __global__ void __launch_bounds__(kThreads) bound_kernel(const __grid_constant__
   if (present && slot % kClusterSize == 0) op.bounds[slot / kClusterSize] = bounds;
 }
 
-__global__ void shift_patches_kernel(const __grid_constant__ ShiftPatches op) {
+__global__ void shift_patches_kernel(const __grid_constant__ ShiftPatches op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   if (static_cast<int>(threadIdx.x) < op.codes) shift_patch(op, threadIdx.x);
 }
 
-__global__ void check_patches_kernel(const __grid_constant__ CheckPatches op) {
+__global__ void check_patches_kernel(const __grid_constant__ CheckPatches op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   check_patches(op);
 }
 
 // One block.
-__global__ void check_spread_kernel(const __grid_constant__ CheckSpread op) {
+__global__ void check_spread_kernel(const __grid_constant__ CheckSpread op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int layers = op.cells.x + op.cells.y + op.cells.z;
   for (int k = threadIdx.x; k < layers; k += blockDim.x) op.layers[k] = op.places[k];

@@ -183,19 +183,22 @@ struct CollideStage : Plain {
 // ---- Without stages ------------------------------------------------------------------------
 
 __global__ void __launch_bounds__(kGroups)
-    scale_groups_kernel(const __grid_constant__ ScaleGroups op) {
+    scale_groups_kernel(const __grid_constant__ ScaleGroups op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (at < min(*op.work.count, op.work.capacity)) scale_group(op, op.work.placed[at]);
 }
 
-__global__ void rescale_cell_kernel(const __grid_constant__ RescaleCell op) {
+__global__ void rescale_cell_kernel(const __grid_constant__ RescaleCell op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   rescale_cell(op);
 }
 
 __global__ void __launch_bounds__(kGroups)
-    rescale_groups_kernel(const __grid_constant__ RescaleGroups op) {
+    rescale_groups_kernel(const __grid_constant__ RescaleGroups op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   const bool present = at < min(*op.work.count, op.work.capacity);
@@ -205,7 +208,9 @@ __global__ void __launch_bounds__(kGroups)
 }
 
 __global__ void __launch_bounds__(kGroups)
-    sum_kinetic_energy_groups_kernel(const __grid_constant__ SumKineticEnergyGroups op) {
+    sum_kinetic_energy_groups_kernel(const __grid_constant__ SumKineticEnergyGroups op,
+                                     LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   int own = -1;
@@ -222,7 +227,9 @@ __global__ void __launch_bounds__(kGroups)
 }
 
 __global__ void __launch_bounds__(kGroups)
-    scale_velocities_groups_kernel(const __grid_constant__ ScaleVelocitiesGroups op) {
+    scale_velocities_groups_kernel(const __grid_constant__ ScaleVelocitiesGroups op,
+                                   LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   const bool present = at < min(*op.work.count, op.work.capacity);
@@ -233,14 +240,17 @@ __global__ void __launch_bounds__(kGroups)
   if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.energy + kHeat, sum);
 }
 
-__global__ void count_potential_kernel(const __grid_constant__ CountPotential op) {
+__global__ void count_potential_kernel(const __grid_constant__ CountPotential op,
+                                       LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   count_potential(op);
 }
 
 // Rare, like those above: the few sums of large molecules are contended, which costs microseconds.
 __global__ void __launch_bounds__(kGroups)
-    sum_molecules_kernel(const __grid_constant__ SumMolecules op) {
+    sum_molecules_kernel(const __grid_constant__ SumMolecules op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (at >= min(*op.work.count, op.work.capacity)) return;
@@ -252,38 +262,45 @@ __global__ void __launch_bounds__(kGroups)
   for (int d = 0; d < 3; ++d) add_fixed(op.sums + 3 * molecule + d, sums[d]);
 }
 
-__global__ void propose_cell_kernel(const __grid_constant__ ProposeCell op) {
+__global__ void propose_cell_kernel(const __grid_constant__ ProposeCell op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   propose_cell(op);
 }
 
 __global__ void __launch_bounds__(kGroups)
-    move_molecules_kernel(const __grid_constant__ MoveMolecules op) {
+    move_molecules_kernel(const __grid_constant__ MoveMolecules op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (at < min(*op.work.count, op.work.capacity)) move_molecule(op, at);
 }
 
-__global__ void decide_cell_kernel(const __grid_constant__ DecideCell op) {
+__global__ void decide_cell_kernel(const __grid_constant__ DecideCell op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   decide_cell(op);
 }
 
 __global__ void __launch_bounds__(kGroups)
-    restore_positions_kernel(const __grid_constant__ RestorePositions op) {
+    restore_positions_kernel(const __grid_constant__ RestorePositions op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (*op.accepted != 0 || at >= min(*op.work.count, op.work.capacity)) return;
   restore_group(op, op.work.placed[at]);
 }
 
-__global__ void __launch_bounds__(kGroups) set_state_kernel(const __grid_constant__ SetState op) {
+__global__ void __launch_bounds__(kGroups)
+    set_state_kernel(const __grid_constant__ SetState op, LaunchTimes* times) {
+  const Timed timed(times);
   const int at = blockIdx.x * kGroups + threadIdx.x;
   if (at < min(*op.work.count, op.work.capacity)) set_group(op, at);
 }
 
 __global__ void __launch_bounds__(kGroups)
-    place_sites_kernel(const __grid_constant__ PlaceSites op) {
+    place_sites_kernel(const __grid_constant__ PlaceSites op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const GroupWork& work = op.work;
   const int at = blockIdx.x * kGroups + threadIdx.x;
@@ -295,7 +312,8 @@ __global__ void __launch_bounds__(kGroups)
 }
 
 __global__ void __launch_bounds__(kGroups)
-    spread_site_forces_kernel(const __grid_constant__ SpreadSiteForces op) {
+    spread_site_forces_kernel(const __grid_constant__ SpreadSiteForces op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int at = blockIdx.x * kGroups + threadIdx.x;
   Symmetric virial{};
@@ -308,30 +326,37 @@ __global__ void __launch_bounds__(kGroups)
   }
 }
 
-__global__ void count_step_kernel(const __grid_constant__ CountStep op) {
+__global__ void count_step_kernel(const __grid_constant__ CountStep op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   *op.step += 1;
 }
 
-__global__ void draw_rescaling_kernel(const __grid_constant__ DrawRescaling op) {
+__global__ void draw_rescaling_kernel(const __grid_constant__ DrawRescaling op,
+                                      LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   *op.factor = rescaling_factor(op);
 }
 
 __global__ void __launch_bounds__(kMaxHeatBaths)
-    draw_rescaling_groups_kernel(const __grid_constant__ DrawRescalingGroups op) {
+    draw_rescaling_groups_kernel(const __grid_constant__ DrawRescalingGroups op,
+                                 LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int bath = threadIdx.x;
   if (bath < op.baths) op.factor[bath] = rescaling_factor(op, bath);
 }
 
-__global__ void advance_chain_kernel(const __grid_constant__ AdvanceChain op) {
+__global__ void advance_chain_kernel(const __grid_constant__ AdvanceChain op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   advance_chain(op);
 }
 
 __global__ void __launch_bounds__(kMaxHeatBaths)
-    advance_chains_kernel(const __grid_constant__ AdvanceChains op) {
+    advance_chains_kernel(const __grid_constant__ AdvanceChains op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int bath = threadIdx.x;
   if (bath >= op.baths) return;
@@ -339,7 +364,9 @@ __global__ void __launch_bounds__(kMaxHeatBaths)
   if (op.heat) add_fixed(op.heat, heat);
 }
 
-__global__ void __launch_bounds__(256) clear_forces_kernel(const __grid_constant__ ClearForces op) {
+__global__ void __launch_bounds__(256)
+    clear_forces_kernel(const __grid_constant__ ClearForces op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int slot = blockIdx.x * 256 + threadIdx.x;
   if (slot >= min(*op.slot_count, op.slot_capacity)) return;
@@ -397,17 +424,17 @@ void run_stage(const Op& op, CudaContext& context) {
 }
 
 // A kernel of one thread, one with a thread for each heat bath, and one with a thread for each hydrogen group.
-template <class Op, void (*kKernel)(Op)>
+template <class Op, void (*kKernel)(Op, LaunchTimes*)>
 void run_single(const Op& op, CudaContext& context) {
   launch(context, {Op::kName, 1, 1, 0, Start::kEarly}, kKernel, op);
 }
 
-template <class Op, void (*kKernel)(Op)>
+template <class Op, void (*kKernel)(Op, LaunchTimes*)>
 void run_by_bath(const Op& op, CudaContext& context) {
   launch(context, {Op::kName, 1, kMaxHeatBaths, 0, Start::kEarly}, kKernel, op);
 }
 
-template <class Op, void (*kKernel)(Op)>
+template <class Op, void (*kKernel)(Op, LaunchTimes*)>
 void run_by_group(const Op& op, CudaContext& context) {
   launch(context, {Op::kName, blocks_for(op.work.capacity, kGroups), kGroups, 0, Start::kEarly},
          kKernel, op);

@@ -236,7 +236,8 @@ __device__ void run_lanes(const Stage& stage, const LaneGroups& groups, GroupCla
 // write is read while the last kernel of the forces still runs; see run_staged().
 template <class Stage, int kBlocks>
 __global__ void __launch_bounds__(kLaneThreads, kBlocks)
-    over_lanes(const __grid_constant__ Stage stage) {
+    over_lanes(const __grid_constant__ Stage stage, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ LaneGroups groups;
   find_lane_groups(stage.op.work, groups);
   const auto warps = [&](GroupClass c) {

@@ -128,7 +128,8 @@ __device__ void run_unstaged(const Stage& stage, BlockGroups& groups, int here, 
 
 template <class Stage>
 __global__ void __launch_bounds__(kThreads, Stage::kEveryStep ? kBlocksEveryStep : 1)
-    over_threads(const __grid_constant__ Stage stage) {
+    over_threads(const __grid_constant__ Stage stage, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ BlockGroups groups;
   if constexpr (!Stage::kEveryStep) wait_for_previous();
   const int here = find_groups(stage.op.work, groups);

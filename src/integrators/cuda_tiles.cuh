@@ -406,7 +406,8 @@ __device__ void run_tiles(const Stage& stage, const StageUniforms& uniforms, con
 
 template <bool kOthers, class Stage>
 __global__ void __launch_bounds__(kTileThreads, kTileBlocks)
-    over_tiles(const __grid_constant__ Stage stage) {
+    over_tiles(const __grid_constant__ Stage stage, LaunchTimes* times) {
+  const Timed timed(times);
 #if __CUDA_ARCH__ >= 900
   __shared__ StageUniforms uniforms;
   __shared__ alignas(16) int64_t zeros[kTileSlots];

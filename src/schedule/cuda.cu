@@ -9,39 +9,49 @@
 namespace quiltmd {
 namespace {
 
-__global__ void send_sums_kernel(const __grid_constant__ SendSums op) {
+__global__ void send_sums_kernel(const __grid_constant__ SendSums op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   release_next();
   for (int k = threadIdx.x; k < op.count; k += kWarp)
     write_sum<DeviceWords>(op, op.out.buffer(), op.out.number.get(), k);
 }
 
-__global__ void receive_sums_kernel(const __grid_constant__ ReceiveSums op) {
+__global__ void receive_sums_kernel(const __grid_constant__ ReceiveSums op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   release_next();
   for (int k = threadIdx.x; k < op.count; k += kWarp)
     read_sum<DeviceWords>(op, op.in.buffer(), op.in.number.get(), k);
 }
 
-__global__ void note_agreement_kernel(const __grid_constant__ NoteAgreement op) {
+__global__ void note_agreement_kernel(const __grid_constant__ NoteAgreement op,
+                                      LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   release_next();
   note_own(op);
 }
 
-__global__ void send_agreement_kernel(const __grid_constant__ SendAgreement op) {
+__global__ void send_agreement_kernel(const __grid_constant__ SendAgreement op,
+                                      LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   release_next();
   write_agreement<DeviceWords>(op);
 }
 
-__global__ void merge_agreement_kernel(const __grid_constant__ MergeAgreement op) {
+__global__ void merge_agreement_kernel(const __grid_constant__ MergeAgreement op,
+                                       LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   release_next();
   read_agreement<DeviceWords>(op);
 }
 
-__global__ void count_messages_kernel(const __grid_constant__ CountMessages op) {
+__global__ void count_messages_kernel(const __grid_constant__ CountMessages op,
+                                      LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   release_next();
   op.numbers[threadIdx.x] += op.more[threadIdx.x];

@@ -18,8 +18,8 @@ pytestmark = [
 ]
 
 Pair = tuple[quiltmd.System, quiltmd.State]
-GRAIN = 2e-6  # s, of the events' clock
-LATE = 5e-5  # s, of an event after its kernel has ended where a recorded block begins
+GRAIN = 2e-6  # s, of the GPU's clock
+LATE = 5e-5  # s, of a span's end
 INTEGRATOR = quiltmd.LangevinMiddle(timestep=0.004, seed=3)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile of a short stretch of a run, as a table and as a timeline.
 
-On a GPU each kernel of a recorded block of steps has an event beside it, and where steps are short
-the host cannot launch such blocks as fast as they run.  So only one block in 15 is recorded; a
-block is as long as a pair list lives.  Steps before the stretch are timed as well, without events.
+On a GPU each kernel of a recorded block of steps notes its times, which the host reads between
+blocks.  So that steps take as long as otherwise, only one block in 15 is recorded; a block is as
+long as a pair list lives.  Steps before the stretch are timed as well, without notes.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ constexpr int kBlocksPerProcessor = 32, kBlocksOfFew = 7;
 constexpr int kScanThreads = 1024;
 
 __global__ void __launch_bounds__(kScanThreads)
-    number_clusters_kernel(const __grid_constant__ LayOutRoster op) {
+    number_clusters_kernel(const __grid_constant__ LayOutRoster op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   int before = 0;
   for (int base = 0; base < op.patch_count; base += kScanThreads) {
@@ -75,7 +76,8 @@ __device__ void note_atom(const LayOutRoster& op, int place) {
 }
 
 __global__ void __launch_bounds__(kThreads)
-    look_up_kernel(const __grid_constant__ LayOutRoster op) {
+    look_up_kernel(const __grid_constant__ LayOutRoster op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int n = blockIdx.x * kThreads + threadIdx.x;
   if (n < op.atoms) look_up_partners(op, n);
@@ -100,7 +102,8 @@ __device__ __forceinline__ void start() {
 
 template <bool kNecks, Range kRange, int kOwn>
 __global__ void __launch_bounds__(kThreads, kOwn == 1 ? 8 : 6)
-    born_radii_kernel(const __grid_constant__ BornRadii op) {
+    born_radii_kernel(const __grid_constant__ BornRadii op, LaunchTimes* times) {
+  const Timed timed(times);
   RadiusPass<kNecks, kRange, kOwn> pass(op);
   if (!pass.kStartsBefore) start();
   meet_all(op.pairs, pass);
@@ -115,7 +118,8 @@ template <class Form, Medium kMedium, Range kRange, int kOwn, bool kEnergy>
 __global__ void __launch_bounds__(kThreads, kEnergy     ? 3
                                             : kOwn == 1 ? 7
                                                         : 5)
-    all_pair_forces_kernel(const __grid_constant__ AllPairForces op) {
+    all_pair_forces_kernel(const __grid_constant__ AllPairForces op, LaunchTimes* times) {
+  const Timed timed(times);
   ForcePass<Form, kMedium, kRange, kOwn, kEnergy> pass(op);
   if (!pass.kStartsBefore) start();
   meet_all(op.pairs, pass);
@@ -129,7 +133,8 @@ __global__ void __launch_bounds__(kThreads, kEnergy     ? 3
 
 template <bool kNecks, Range kRange, int kOwn>
 __global__ void __launch_bounds__(kThreads, kOwn == 1 ? 8 : 6)
-    born_forces_kernel(const __grid_constant__ BornForces op) {
+    born_forces_kernel(const __grid_constant__ BornForces op, LaunchTimes* times) {
+  const Timed timed(times);
   ChainPass<kNecks, kRange, kOwn> pass(op);
   meet_all(op.pairs, pass);
 }
@@ -191,7 +196,7 @@ void born_radii(const BornRadii& op, CudaContext& context) {
   launch(context, by_tiles(BornRadii::kName, op.pairs, context), kernel, op);
 }
 
-using ForceKernel = void (*)(AllPairForces);
+using ForceKernel = void (*)(AllPairForces, LaunchTimes*);
 
 template <class Form, all_pairs::Medium kMedium, class K>
 ForceKernel kernel_in(const AllPairForces& op) {

@@ -174,7 +174,8 @@ __device__ __forceinline__ void evaluate_nth(const TermForces& op, int i, const 
 // first kForms of the list have terms: those after them may need more registers.
 template <int kForms, bool kEnergy>
 __global__ void __launch_bounds__(kThreads)
-    term_forces_kernel(const __grid_constant__ TermForces op) {
+    term_forces_kernel(const __grid_constant__ TermForces op, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ BlockSums block;
   const int t = threadIdx.x;
   block.forces.clear();

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kThreads = 128, kBlocks = 5;
 
-__global__ void clear_counts(int32_t* counts, const Faults* faults) {
+__global__ void clear_counts(int32_t* counts, const Faults* faults, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   if (!faults->refused) counts[threadIdx.x] = 0;
 }
@@ -61,7 +62,8 @@ __device__ __forceinline__ void place_nth(const PlaceTerms& op, int block) {
 
 // With kBlocks on a multiprocessor: looking up atoms takes time, so many are to be on their way.
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    place_terms_kernel(const __grid_constant__ PlaceTerms op) {
+    place_terms_kernel(const __grid_constant__ PlaceTerms op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   if (op.faults->refused) return;
   place_nth(op, static_cast<int>(blockIdx.x));

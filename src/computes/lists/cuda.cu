@@ -279,8 +279,9 @@ __device__ bool place_list(const Search& s, int number, Draft& list) {
 }
 
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    build_kernel(const __grid_constant__ BuildLists op, int room,
-                 const __grid_constant__ Bins bins) {
+    build_kernel(const __grid_constant__ BuildLists op, int room, const __grid_constant__ Bins bins,
+                 LaunchTimes* times) {
+  const Timed timed(times);
   extern __shared__ uint4 memory[];
   Table& table = *reinterpret_cast<Table*>(memory);
   WarpScratch* const scratches = reinterpret_cast<WarpScratch*>(&table + 1);
@@ -348,7 +349,8 @@ constexpr unsigned kNumberThreads = 1024;
 
 // Every block sums up for itself what lies before it: more reading, but no waiting for others.
 __global__ void __launch_bounds__(kNumberThreads)
-    number_kernel(const __grid_constant__ NumberLists op) {
+    number_kernel(const __grid_constant__ NumberLists op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   if (op.faults->refused) return;
   const auto lists_of = [&](int compute) { return clusters_of(op.patches[op.computes[compute]]); };

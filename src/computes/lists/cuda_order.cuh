@@ -26,7 +26,8 @@ __device__ __forceinline__ void count_length(const BuildLists& op, int kind, int
 
 // One thread for each list; blocks with y = 0 take the interior lists, those with y = 1 the boundary lists.
 __global__ void __launch_bounds__(kOrderThreads)
-    order_kernel(const __grid_constant__ BuildLists op) {
+    order_kernel(const __grid_constant__ BuildLists op, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ int longer[kListLengths];  // for each length, the number of longer lists
   wait_for_previous();
   const int kind = blockIdx.y, t = threadIdx.x;

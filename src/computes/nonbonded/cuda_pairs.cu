@@ -416,7 +416,8 @@ __device__ __forceinline__ float4 shift_of(const PairForces& op, int code) {
 // header is part of the question whether to go on, or the compiler would fetch half of it after.
 template <class Form, int kDegree, bool kEnergy>
 __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPerProcessor)
-    pair_kernel(const __grid_constant__ PairForces op) {
+    pair_kernel(const __grid_constant__ PairForces op, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ Cluster<Form> cluster;
   extern __shared__ float4 shifts[];
   const int lane = threadIdx.x, block = blockIdx.x, pieces = op.pieces;
@@ -453,7 +454,8 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPe
 
 // One warp for each sum.
 __global__ void __launch_bounds__(kEnergySums* kWarp)
-    add_places(const int64_t* places, int64_t* energy) {
+    add_places(const int64_t* places, int64_t* energy, LaunchTimes* times) {
+  const Timed timed(times);
   const int sum = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
   long long total = 0;
   for (int place = lane; place < kEnergyPlaces; place += kWarp)
@@ -463,7 +465,7 @@ __global__ void __launch_bounds__(kEnergySums* kWarp)
   if (lane == 0) add_fixed(energy + kind, total);
 }
 
-using PairKernel = void (*)(PairForces);
+using PairKernel = void (*)(PairForces, LaunchTimes*);
 
 PairKernel kernel_of(const PairForces& op) {
   // Coefficients beyond the degree are zero: forces have the same bits with energies and without.

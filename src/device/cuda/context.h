@@ -20,12 +20,18 @@ class Scratch {
 
 struct CudaContext;
 
+// When the first block of a launch began, and the last one ended: nanoseconds of the GPU's clock. Both
+// only ever grow, from zero, so the beginning is kept as its complement.
+struct LaunchTimes {
+  unsigned long long begin_complement, end;
+};
+
 // Measures launches by name.
 class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
-  virtual void begin(const char* name, const CudaContext& context) = 0;
-  virtual void end(const CudaContext& context) = 0;
+  // Where the launch that comes next on this stream is to note its times.
+  virtual LaunchTimes* times_of(const char* name, const CudaContext& context) = 0;
 };
 
 struct CudaContext {

@@ -18,8 +18,9 @@
 #include "device/cuda/driver.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
+#include "device/cuda/noted_times.h"
 #include "device/cuda/profiler_range.h"
-#include "device/cuda/stream_tools.h"
+#include "device/cuda/stream_scratch.h"
 
 namespace quiltmd {
 namespace {
@@ -33,7 +34,7 @@ struct CudaDevice::Impl {
   cudaDeviceProp properties{};
   CudaContext contexts[kStreamCount];
   std::unique_ptr<StreamScratch> scratch[kStreamCount];
-  std::unique_ptr<EventTimer> timer;
+  std::unique_ptr<NotedTimes> timer;
   cudaEvent_t marks[kStreamCount]{};  // private to enter() and gather_streams()
   std::map<int, cudaEvent_t> events;
   std::set<int> recorded_events;  // signalled in the recording under way
@@ -398,9 +399,10 @@ void CudaDevice::enqueue(const char* name, Stream stream,
   d.use();
   d.enter(stream);
   const CudaContext& on = context(stream);
-  if (on.timer) on.timer->begin(name, on);
+  LaunchTimes* const times = on.timer ? on.timer->times_of(name, on) : nullptr;
+  if (times) NotedTimes::mark(times, on.stream);
   work(on.stream);
-  if (on.timer) on.timer->end(on);
+  if (times) NotedTimes::mark(times, on.stream);
 }
 
 void CudaDevice::start_timing() {
@@ -409,7 +411,7 @@ void CudaDevice::start_timing() {
   if (d.timer)
     d.timer->start_over();
   else
-    d.timer = std::make_unique<EventTimer>(d.main());
+    d.timer = std::make_unique<NotedTimes>();
   time_launches(true);
 }
 

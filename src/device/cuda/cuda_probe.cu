@@ -14,7 +14,8 @@
 namespace quiltmd {
 namespace {
 
-__global__ void probe_kernel(unsigned* words, size_t count, unsigned step) {
+__global__ void probe_kernel(unsigned* words, size_t count, unsigned step, LaunchTimes* times) {
+  const Timed timed(times);
   const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
   for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
        i += stride)

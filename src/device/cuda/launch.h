@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one way to start a CUDA kernel: it names the launch, checks it and, when asked, times it.
+// The one way to start a CUDA kernel: it names the launch, checks it and, when asked, times it. For
+// that each kernel has a last parameter, and notes the time itself: events between kernels would keep
+// some of them from beginning early, and others, which wait for messages, from running beside each other.
 //
+//   __global__ void pair_kernel(const __grid_constant__ PairForces op, LaunchTimes* times) {
+//     const Timed timed(times);
+//     ...
 //   launch(context, {"pair_forces", blocks, 32, 0, Start::kEarly}, pair_kernel, op);
 //
 // A kernel started early (programmatic dependent launch) may begin while its predecessor in the
@@ -61,11 +66,10 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   config.stream = context.stream;
   config.attrs = &early;
   config.numAttrs = shape.start == Start::kEarly && context.early_start;
-  if (context.timer) context.timer->begin(shape.name, context);
+  LaunchTimes* const times = context.timer ? context.timer->times_of(shape.name, context) : nullptr;
   const cudaError_t status =
-      cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
+      cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)..., times);
   if (status != cudaSuccess) cuda_check(status, (std::string("launch ") + shape.name).c_str());
-  if (context.timer) context.timer->end(context);
 }
 
 // One kernel per .cu file: load_kernels() (driver.h) finds the other kernels of the file through it.
@@ -80,6 +84,29 @@ __global__ void kernel_of_this_file() {}
 [[maybe_unused]] const void* const kNoted =
     kernel_of_each_file().emplace_back(reinterpret_cast<const void*>(&kernel_of_this_file));
 }  // namespace
+
+__device__ __forceinline__ unsigned long long gpu_clock() {
+  unsigned long long nanoseconds;
+  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
+  return nanoseconds;
+}
+
+// While it lives, a kernel runs: where times are asked for, each block notes that it began, and each of
+// its warps that it ended.
+class Timed {
+ public:
+  __device__ __forceinline__ explicit Timed(LaunchTimes* times) : times_(times) {
+    if (times_ && threadIdx.x == 0) atomicMax(&times_->begin_complement, ~gpu_clock());
+  }
+  __device__ __forceinline__ ~Timed() {
+    if (times_ && threadIdx.x % 32 == 0) atomicMax(&times_->end, gpu_clock());
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+
+ private:
+  LaunchTimes* times_;
+};
 
 // Wait until the kernels before this one in the stream have ended and their writes are visible.
 __device__ __forceinline__ void wait_for_previous() {

@@ -187,7 +187,9 @@ __device__ __forceinline__ void convolve_pass(const Lines& lines, const Plan& pl
 template <bool kEnergy, class Influence, class Op>
 __global__ void __launch_bounds__(kTileThreads)
     convolve_tiles(const __grid_constant__ Shape s, int width, Divider by_width,
-                   const __grid_constant__ Influence influence, const __grid_constant__ Op op) {
+                   const __grid_constant__ Influence influence, const __grid_constant__ Op op,
+                   LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ FlatBox box;
   const float number = FlatBox::load(direct::base(op).box);
   const int y = direct::base(op).first + blockIdx.y;

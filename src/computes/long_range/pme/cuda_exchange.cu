@@ -29,7 +29,9 @@ __device__ __forceinline__ void over_words(const GridPart& part, F f) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads) send_kernel(const __grid_constant__ SendGrid op) {
+__global__ void __launch_bounds__(kThreads)
+    send_kernel(const __grid_constant__ SendGrid op, LaunchTimes* times) {
+  const Timed timed(times);
   release_next();
   wait_for_previous();
   const uint32_t number = op.out.number.get();
@@ -63,12 +65,16 @@ __device__ __forceinline__ void receive(const Op& op, Store store) {
   }
 }
 
-__global__ void __launch_bounds__(kThreads) receive_kernel(const __grid_constant__ ReceiveGrid op) {
+__global__ void __launch_bounds__(kThreads)
+    receive_kernel(const __grid_constant__ ReceiveGrid op, LaunchTimes* times) {
+  const Timed timed(times);
   receive(op, [](uint32_t& to, uint32_t value) { to = value; });
 }
 
 // Several messages, and the spreading of charges, may add to a plane at once.
-__global__ void __launch_bounds__(kThreads) add_kernel(const __grid_constant__ AddGrid op) {
+__global__ void __launch_bounds__(kThreads)
+    add_kernel(const __grid_constant__ AddGrid op, LaunchTimes* times) {
+  const Timed timed(times);
   receive(op, [](uint32_t& to, uint32_t value) {
     if (value) atomicAdd(&to, value);
   });

@@ -109,7 +109,9 @@ __device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const Br
 
 template <int Order, bool kByBank, MeshOf kOf>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ Bricks b) {
+    spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ Bricks b,
+                  LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ Piece piece;
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
@@ -219,7 +221,9 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
 // it lets this one start only when all before it have ended, and they are the last to read them.
 template <int Order, MeshOf kOf, class Op>
 __global__ void __launch_bounds__(kThreads, kBlocks)
-    gather_bricks(const __grid_constant__ Op whole, const __grid_constant__ Bricks b) {
+    gather_bricks(const __grid_constant__ Op whole, const __grid_constant__ Bricks b,
+                  LaunchTimes* times) {
+  const Timed timed(times);
   const GatherForces& op = direct::base(whole);
   __shared__ Piece piece;
   release_next();
@@ -345,7 +349,9 @@ void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context
   gather_by(choose_pieces(op.gather.grid, op.gather.patch_count, context), op, op.gather, context);
 }
 
-static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op) {
+static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op,
+                                              LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   *op.box = box_on_mesh(op.conditions->box, op.points, op.of);
 }

@@ -215,7 +215,9 @@ size_t plane_bytes(const Shape& s) {
 
 template <class Op>
 __global__ void __maxnreg__(kPlaneRegisters)
-    forward_planes(const __grid_constant__ Shape s, const __grid_constant__ Op op) {
+    forward_planes(const __grid_constant__ Shape s, const __grid_constant__ Op op,
+                   LaunchTimes* times) {
+  const Timed timed(times);
   const int64_t x = direct::base(op).first + blockIdx.x;
   const PlaneMemory m = plane_memory(s);
   if (!direct::kWaitsForPeers<Op>) release_next();
@@ -236,7 +238,9 @@ __global__ void __maxnreg__(kPlaneRegisters)
 
 template <class Op>
 __global__ void __maxnreg__(kPlaneRegisters)
-    inverse_planes_kernel(const __grid_constant__ Shape s, const __grid_constant__ Op op) {
+    inverse_planes_kernel(const __grid_constant__ Shape s, const __grid_constant__ Op op,
+                          LaunchTimes* times) {
+  const Timed timed(times);
   const int64_t x = direct::base(op).first + blockIdx.x;
   const PlaneMemory m = plane_memory(s);
   wait_for_previous();
@@ -282,7 +286,9 @@ __device__ __forceinline__ void over_entries(const RowTile& tile, const Shape& s
 }
 
 __global__ void __launch_bounds__(kTileThreads)
-    forward_row_tiles(const __grid_constant__ Shape s, const __grid_constant__ TransformPlanes op) {
+    forward_row_tiles(const __grid_constant__ Shape s, const __grid_constant__ TransformPlanes op,
+                      LaunchTimes* times) {
+  const Timed timed(times);
   const int64_t row = int64_t{op.first} * s.ny + blockIdx.x * kTileRows;
   const RowTile tile = row_tile(s, op.count * s.ny);
   wait_for_previous();
@@ -295,7 +301,9 @@ __global__ void __launch_bounds__(kTileThreads)
 
 template <class Op>
 __global__ void __launch_bounds__(kTileThreads)
-    inverse_row_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op) {
+    inverse_row_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op,
+                      LaunchTimes* times) {
+  const Timed timed(times);
   const InversePlanes& planes = direct::base(op);
   const int64_t row = int64_t{planes.first} * s.ny + blockIdx.x * kTileRows;
   const RowTile tile = row_tile(s, planes.count * s.ny);
@@ -326,7 +334,8 @@ __device__ ColumnTile column_tile_of(const Shape& s, int first_plane, int width,
 template <class Op>
 __global__ void __launch_bounds__(kTileThreads)
     forward_column_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op, int width,
-                         Divider by_width) {
+                         Divider by_width, LaunchTimes* times) {
+  const Timed timed(times);
   const TransformPlanes& planes = direct::base(op);
   const ColumnTile tile = column_tile_of(s, planes.first, width, by_width);
   const Complex* in = planes.spectrum + tile.first;
@@ -348,7 +357,8 @@ __global__ void __launch_bounds__(kTileThreads)
 template <class Op>
 __global__ void __launch_bounds__(kTileThreads)
     inverse_column_tiles(const __grid_constant__ Shape s, const __grid_constant__ Op op, int width,
-                         Divider by_width) {
+                         Divider by_width, LaunchTimes* times) {
+  const Timed timed(times);
   const InversePlanes& planes = direct::base(op);
   const ColumnTile tile = column_tile_of(s, planes.first, width, by_width);
   Complex* base = planes.spectrum + tile.first;

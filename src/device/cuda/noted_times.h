@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Times of launches, which kernels note themselves by the GPU's clock (launch.h). Nothing lies between
+// kernels that would not be there otherwise.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/cuda/context.h"
+
+namespace quiltmd {
+
+// Launches in the order in which they were put on their streams, and their times on the GPU.
+class NotedLaunches {
+ public:
+  // Work for this memory goes to this stream.
+  explicit NotedLaunches(cudaStream_t stream) : stream_(stream) {}
+  ~NotedLaunches() { clear(); }
+  NotedLaunches(NotedLaunches&& other) noexcept { swap(other); }
+  NotedLaunches& operator=(NotedLaunches&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+
+  // Where one more launch notes its times.
+  LaunchTimes* add(const char* name, Stream stream, int label);
+  // What all launches noted since the last time, once they have ended. Empties what they wrote to.
+  std::vector<LaunchTimes> read();
+  // Forgets all launches.
+  void clear();
+
+  struct Launch {
+    std::string name;
+    Stream stream;
+    int label;
+  };
+  const std::vector<Launch>& launches() const { return launches_; }
+
+ private:
+  static constexpr size_t kTimesPerBlock = 4096;
+  LaunchTimes* block(size_t index);
+  void swap(NotedLaunches& other) noexcept {
+    std::swap(stream_, other.stream_);
+    std::swap(launches_, other.launches_);
+    std::swap(blocks_, other.blocks_);
+  }
+
+  cudaStream_t stream_ = nullptr;
+  std::vector<Launch> launches_;
+  std::vector<LaunchTimes*> blocks_;
+};
+
+// The timer of a device. Recordings write the times of each run over those of the last one, which are
+// read before.
+class NotedTimes final : public LaunchTimer {
+ public:
+  NotedTimes();  // while the GPU is idle
+  ~NotedTimes() override;
+  NotedTimes(const NotedTimes&) = delete;
+  NotedTimes& operator=(const NotedTimes&) = delete;
+
+  LaunchTimes* times_of(const char* name, const CudaContext& context) override;
+  // What notes a time between other work of a stream: before it and after it, into the same times.
+  static void mark(LaunchTimes* times, cudaStream_t stream);
+
+  // Of launches from here on.
+  void label(int label) { label_ = label; }
+
+  // A recording: made; about to run; put on this stream; dropped.
+  void keep(int recording);
+  void about_to_run(int recording);
+  void runs(int recording, cudaStream_t stream);
+  void drop(int recording);
+
+  std::vector<Span> take();
+  void start_over();
+
+ private:
+  struct Recording {
+    NotedLaunches launches;
+    cudaEvent_t ran;  // all of it
+    int part = 0;     // that it was when it ran last
+  };
+  void collect();
+  void read(Recording& recording);
+  void read(NotedLaunches& launches, int part);
+  void compare_clocks();
+
+  cudaStream_t stream_ = nullptr;
+  // One moment by both clocks: seconds of the host's, nanoseconds of the GPU's.
+  double host_ = 0;
+  unsigned long long gpu_ = 0;
+  int label_ = 0, parts_ = 0;
+  std::unique_ptr<NotedLaunches> direct_, captured_;
+  std::map<int, Recording> recorded_;
+  std::set<int> unread_;  // recordings that ran
+  std::vector<Span> spans_;
+};
+
+}  // namespace quiltmd
