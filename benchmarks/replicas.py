@@ -34,6 +34,7 @@ from quiltmd.exchange.mixing import swaps
 from quiltmd.exchange.states import ReplicaState, geometric
 from quiltmd.inputs.standard_systems import system_files
 from quiltmd.openmm.write import to_openmm
+from quiltmd.outputs.reporters import Reporter
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps
@@ -61,15 +62,31 @@ def ladder(system: quiltmd.System, count: int) -> tuple[ReplicaState, ...]:
     return quiltmd.temperature_states(geometric(300.0, 300.0 * width ** (count - 1), count))
 
 
+class TimedExchange(ReplicaExchange):
+    """Notes how long each iteration advances replicas: the rest of it is the exchange."""
+
+    advance_seconds: list[float]
+
+    def _advance(self, reporters: Sequence[Sequence[Reporter]]) -> list[dict[str, float]]:
+        begin = time.perf_counter()
+        found = super()._advance(reporters)
+        self.advance_seconds.append(time.perf_counter() - begin)
+        return found
+
+
 class Quiltmd:
-    """Replicas of quiltmd."""
+    """Replicas of quiltmd.
+
+    For each iteration: `advance_seconds`, in which replicas advance, and `processor_seconds` of
+    this process.
+    """
 
     name = "quiltmd"
 
     def __init__(
         self, pair: Pair, states: Sequence[ReplicaState], devices: Sequence[str], together: int
     ) -> None:
-        self._exchange = ReplicaExchange(
+        self._exchange = TimedExchange(
             *pair,
             states,
             every=EVERY,
@@ -78,11 +95,14 @@ class Quiltmd:
             devices=devices,
             together=together,
         )
+        self.advance_seconds = self._exchange.advance_seconds = []
+        self.processor_seconds: list[float] = []
 
     def iterate(self) -> int:
         """Steps all, tries swaps; how many replicas are in another state."""
-        before = self._exchange.walkers.copy()
+        before, processor = self._exchange.walkers.copy(), time.process_time()
         self._exchange.run(1)
+        self.processor_seconds.append(time.process_time() - processor)
         return int((self._exchange.walkers != before).sum())
 
 

@@ -15,9 +15,13 @@ speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), b
 bits        10,000 steps of DHFR in three ensembles on every number of GPUs, and with two and four
             ranks on each.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
-replicas    ns/day of 16 and of 64 replicas of DHFR together, on every number.
-losses      the vote of a third GPU names the wrong one of a redundant pair, and a spare takes the
-            place of a lost one: seconds, and whether the State is that of an undisturbed run.
+replicas    ns/day of 16 and of 64 replicas of DHFR together, on every number; the part of what as
+            many GPUs would ideally make; and ms of an iteration in which replicas advance, of the
+            rest of it, and of the processor.
+losses      how long a new process on each GPU takes; then the vote of a third GPU names the wrong
+            one of a redundant pair, and a spare takes the place of a lost one: seconds of the whole
+            run, of its start, and of what went wrong by phase (a run without loss beside it), and
+            whether the State is that of an undisturbed run.
 
 Replicas beside OpenMM: `benchmarks/replicas.py`; what workers cost: `quiltmd bench-workers`.
 """
@@ -39,7 +43,9 @@ from replicas import EVERY, Quiltmd, ladder, ns_per_day, timed
 import quiltmd
 from quiltmd import LangevinMiddle, Simulation, VelocityVerlet, Workers
 from quiltmd.commands.bench import parse_tile
+from quiltmd.engine.core import Engine
 from quiltmd.engine.execution import devices
+from quiltmd.engine.places import parse_place
 from quiltmd.inputs import load
 from quiltmd.inputs.standard_systems import system_files
 from quiltmd.prediction.machine import read_machine
@@ -48,6 +54,8 @@ from quiltmd.prediction.predict import predict
 from quiltmd.running.benchmark import prepare, time_steps
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 from quiltmd.running.transports import compare_transports
+from quiltmd.workers.factory import make_engine
+from quiltmd.workers.launch import connect
 
 INTEGRATORS = {
     "nvt": LangevinMiddle(timestep=0.004, seed=1),
@@ -153,13 +161,24 @@ def transports(options: argparse.Namespace) -> Iterator[Row]:
 
 def replicas(options: argparse.Namespace) -> Iterator[Row]:
     pair = dhfr()
+    first: dict[int, float] = {}  # ns/day of a GPU, by number of replicas
     for gpus in options.gpus:
         devices = [single(options.device, gpu) for gpu in range(gpus)]
         for count in (16, 64):
             made = Quiltmd(pair, ladder(pair[0], count), devices, together=4)
             iterations, _, seconds = timed(made.iterate, options.seconds)
             speed = ns_per_day(iterations * EVERY * count, seconds)
-            yield {"replicas": count, "gpus": gpus, "ns_per_day": speed}
+            advance = 1e3 * statistics.mean(made.advance_seconds[-iterations:])
+            processor = 1e3 * statistics.mean(made.processor_seconds[-iterations:])
+            yield {
+                "replicas": count,
+                "gpus": gpus,
+                "ns_per_day": speed,
+                "of_ideal": round(speed / gpus / first.setdefault(count, speed / gpus), 3),
+                "ms_advance": round(advance, 2),
+                "ms_exchange": round(1e3 * seconds / iterations - advance, 2),
+                "ms_processor": round(processor, 2),
+            }
             del made
 
 
@@ -167,24 +186,61 @@ def losses(options: argparse.Namespace) -> Iterator[Row]:
     """On the last GPUs that there are; with fewer than three some are the same."""
     last = options.gpus[-1] - 1
     first, second, third = (single(options.device, last - back) for back in range(3))
-    calm = simulate_with_loss(first, Workers())
+    for device in dict.fromkeys((first, second, third)):
+        yield start_worker(device)
+    calm, _ = simulate_with_loss(first, Workers())
     faults = {
-        "a third vote": (f"redundant:{first},{second}", WRONG),
-        "a spare": (first, f"kill@{LOST_AT}"),
+        "nothing": (f"worker:{first}", ()),
+        "a third vote": (f"redundant:{first},{second}", (WRONG,)),
+        "a spare": (first, (f"kill@{LOST_AT}",)),
     }
     for what, (device, fault) in faults.items():
+        spares = (third,) if fault else ()
+        digest, seconds = simulate_with_loss(device, Workers(spares=spares, inject_fault=fault))
+        yield {"by": what, "device": device, **seconds, "same_bits": digest == calm}
+
+
+def start_worker(device: str) -> Row:
+    """Seconds until a new process on a device has answered, has a State, has made 100 steps."""
+    system, state = dhfr()
+    begin = time.perf_counter()
+    connect(parse_place(f"worker:{device}"), Workers()).close()
+    process = time.perf_counter() - begin
+    begin = time.perf_counter()
+    simulation = Simulation(system, state, integrator=INTEGRATORS["nvt"], device=f"worker:{device}")
+    made = time.perf_counter() - begin
+    row = {"worker_on": device, "process": round(process, 2), "engine": round(made - process, 2)}
+    for what in ("first_100_steps", "next_100_steps"):
         begin = time.perf_counter()
-        digest = simulate_with_loss(device, Workers(spares=(third,), inject_fault=(fault,)))
-        seconds = round(time.perf_counter() - begin, 2)
-        yield {"by": what, "device": device, "seconds": seconds, "same_bits": digest == calm}
+        simulation.run(100)
+        row[what] = round(time.perf_counter() - begin, 2)
+    return row
 
 
-def simulate_with_loss(device: str, workers: Workers) -> str:
-    """The digest at the end."""
-    simulation = Simulation(*dhfr(), integrator=INTEGRATORS["nvt"], device=device, workers=workers)
+def simulate_with_loss(device: str, workers: Workers) -> tuple[str, Row]:
+    """The digest at the end, and seconds: of all, of the start, and of what went wrong."""
+    pair = dhfr()
+    engines: list[Any] = []
+
+    def noted(*settings: Any) -> Engine:
+        engines.append(make_engine(*settings))
+        return engines[-1]
+
+    begin = time.perf_counter()
+    simulation = Simulation(
+        *pair, integrator=INTEGRATORS["nvt"], device=device, workers=workers, engine=noted
+    )
+    start = time.perf_counter() - begin
     simulation.draw_velocities(300, 3)
     simulation.run(STEPS_WITH_LOSS)
-    return quiltmd.digest(simulation.state())
+    digest = quiltmd.digest(simulation.state())
+    events = [
+        {"text": event.text, "seconds": round(event.seconds, 2)}
+        | {phase: round(seconds, 2) for phase, seconds in event.phases.items()}
+        for event in getattr(engines[0], "events", ())
+    ]
+    seconds = round(time.perf_counter() - begin, 2)
+    return digest, {"seconds": seconds, "start": round(start, 2), "events": events}
 
 
 PARTS: dict[str, Callable[[argparse.Namespace], Iterator[Row]]] = {
