@@ -30,9 +30,9 @@ rvdw = {cutoff}
 coulombtype = PME
 vdw-modifier = none
 coulomb-modifier = none
-fourierspacing = 0.07
+fourierspacing = 0.04
 pme-order = 8
-ewald-rtol = 1e-6
+ewald-rtol = 1e-8
 nstenergy = 1
 nstcalcenergy = 1
 nstfout = 1
@@ -183,7 +183,7 @@ def _off_by_term(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, 
 def _load(topology: Path, coordinates: Path, defines: list[str]) -> tuple[System, State]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return quiltmd.load(topology, coordinates, defines=defines)
+        return quiltmd.load(topology, coordinates, defines=defines, rigid_water=False)
 
 
 def _smallest_height(box: np.ndarray) -> float:
