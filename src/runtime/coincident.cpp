@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atoms are sorted by small cubes of the cell, those at a face of one into the cubes at its other side too:
-// as fast as sorting, wherever atoms are.
+// Atoms are put into small cubes of the cell, those at a face of one into the cubes at its other side too:
+// in a table by hash, so that the time is that of a pass over the atoms, wherever these are.
 #include "runtime/coincident.h"
 
 #include <algorithm>
@@ -21,53 +21,97 @@ using Pair = std::array<int32_t, 2>;
 
 Pair ordered(int32_t a, int32_t b) { return {std::min(a, b), std::max(a, b)}; }
 
-struct Place {
-  uint64_t cube;
-  int32_t atom;
-};
+// The small cubes that an atom is in: one, unless it is at faces.
+class Cubes {
+ public:
+  explicit Cubes(const Box& box) : box_(box), widths_(box.widths()) {
+    for (int d = 0; d < 3; ++d) counts_[d] = std::max(1.0, std::round(widths_[d] / kCube));
+  }
 
-std::vector<Place> places_of(const Box& box, const std::vector<Vec3d>& positions) {
-  const Vec3d widths = box.widths();
-  std::array<int64_t, 3> cubes{};
-  for (int d = 0; d < 3; ++d)
-    cubes[static_cast<size_t>(d)] = std::max<int64_t>(1, std::llround(widths[d] / kCube));
-  std::vector<Place> places;
-  places.reserve(positions.size());
-  for (size_t a = 0; a < positions.size(); ++a) {
-    const Vec3d fraction = box.to_fraction(positions[a]);
-    std::array<uint64_t, 8> found{};
-    size_t number = 1;
+  size_t number() const { return number_; }
+  uint64_t operator[](size_t k) const { return found_[k]; }
+
+  void find(const Vec3d& position) {
+    const Vec3d fraction = box_.to_fraction(position);
+    found_[0] = 0;
+    number_ = 1;
     for (int d = 0; d < 3; ++d) {
-      const int64_t count = cubes[static_cast<size_t>(d)];
-      const auto cube_at = [&](double shift) {
-        const double f = fraction[d] + shift / widths[d];
-        return static_cast<uint64_t>(static_cast<double>(count) * (f - std::floor(f))) %
-               static_cast<uint64_t>(count);
-      };
-      const uint64_t low = cube_at(-kSamePoint), high = cube_at(kSamePoint);
-      for (size_t k = 0, before = number; k < before; ++k) {
-        const uint64_t row = found[k] * static_cast<uint64_t>(count);
-        found[k] = row + low;
-        if (high != low) found[number++] = row + high;
+      const double shift = kSamePoint / widths_[d];
+      const uint64_t low = cube_at(fraction[d] - shift, d), high = cube_at(fraction[d] + shift, d);
+      for (size_t k = 0, before = number_; k < before; ++k) {
+        const uint64_t row = found_[k] * static_cast<uint64_t>(counts_[d]);
+        found_[k] = row + low;
+        if (high != low) found_[number_++] = row + high;
       }
     }
-    for (size_t k = 0; k < number; ++k) places.push_back({found[k], static_cast<int32_t>(a)});
   }
-  std::sort(places.begin(), places.end(),
-            [](const Place& a, const Place& b) { return a.cube < b.cube; });
-  return places;
-}
+
+ private:
+  uint64_t cube_at(double fraction, int d) const {
+    const double cube = std::floor(counts_[d] * (fraction - std::floor(fraction)));
+    return cube < counts_[d] ? static_cast<uint64_t>(cube) : 0;
+  }
+
+  const Box& box_;
+  Vec3d widths_, counts_;
+  std::array<uint64_t, 8> found_{};
+  size_t number_ = 0;
+};
+
+// Atoms by cube: a chain for each of as many keys as there are atoms, or more.
+class AtomsInCubes {
+ public:
+  explicit AtomsInCubes(size_t atoms) {
+    while (size_t{1} << bits_ < atoms) ++bits_;
+    first_.assign(size_t{1} << bits_, kNone);
+    places_.reserve(atoms);
+  }
+
+  template <class Action>
+  void for_atoms_in(uint64_t cube, Action action) const {
+    for (int32_t p = first_[key(cube)]; p != kNone; p = places_[static_cast<size_t>(p)].next)
+      if (places_[static_cast<size_t>(p)].cube == cube)
+        action(places_[static_cast<size_t>(p)].atom);
+  }
+
+  void add(uint64_t cube, int32_t atom) {
+    int32_t& first = first_[key(cube)];
+    places_.push_back({cube, atom, first});
+    first = static_cast<int32_t>(places_.size() - 1);
+  }
+
+ private:
+  static constexpr int32_t kNone = -1;
+  struct Place {
+    uint64_t cube;
+    int32_t atom;
+    int32_t next;
+  };
+
+  // Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, section 6.4.
+  size_t key(uint64_t cube) const { return (cube * 0x9E3779B97F4A7C15ull) >> (64 - bits_); }
+
+  int bits_ = 1;
+  std::vector<int32_t> first_;
+  std::vector<Place> places_;
+};
 
 // In order, each once.
 std::vector<Pair> coincident_pairs(const Box& box, const std::vector<Vec3d>& positions) {
-  const std::vector<Place> places = places_of(box, positions);
+  Cubes cubes(box);
+  AtomsInCubes atoms(positions.size());
   std::vector<Pair> found;
-  for (size_t a = 0; a < places.size(); ++a)
-    for (size_t b = a + 1; b < places.size() && places[b].cube == places[a].cube; ++b) {
-      const auto i = static_cast<size_t>(places[a].atom), j = static_cast<size_t>(places[b].atom);
-      if (norm(box.nearest_image(positions[i] - positions[j])) < kSamePoint)
-        found.push_back(ordered(places[a].atom, places[b].atom));
+  for (size_t a = 0; a < positions.size(); ++a) {
+    const auto atom = static_cast<int32_t>(a);
+    cubes.find(positions[a]);
+    for (size_t k = 0; k < cubes.number(); ++k) {
+      atoms.for_atoms_in(cubes[k], [&](int32_t other) {
+        const Vec3d apart = positions[a] - positions[static_cast<size_t>(other)];
+        if (norm(box.nearest_image(apart)) < kSamePoint) found.push_back({other, atom});
+      });
+      atoms.add(cubes[k], atom);
     }
+  }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;

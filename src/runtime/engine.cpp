@@ -385,7 +385,8 @@ void Engine::rebalance() {
 }
 
 void Engine::evaluate() {
-  for_ranks([](Rank& rank) { rank.evaluate(); });
+  const int oldest = entered_ ? entered_age_ : setup_->lists.life;
+  for_ranks([&](Rank& rank) { rank.evaluate(oldest); });
 }
 
 double Engine::potential() { return capture({.energies = true})->energies().at("potential"); }

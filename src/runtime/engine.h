@@ -123,7 +123,8 @@ class Engine {
   // With other patches where a barostat has made them necessary.
   void run_to(int64_t target);
   // Whether the ranks have the lists of this state (internal order).
-  bool has_lists_of(const std::optional<Box>& box, const HostState& state) const;
+  bool has_lists_of(const Box& box, const HostState& state) const;
+  void enter(const Cell& cell, HostState state);  // which is in the internal order
   void take_external();
   void load_state(const Cell& cell, HostState& state);
   void create_ranks();
@@ -178,6 +179,7 @@ class Engine {
   int64_t grid_changes_ = 0, grid_changed_at_ = 0;  // since the state was set, and the last step
   // The state that was set, in internal order and with the positions of its lists, while it is the present one.
   std::optional<HostState> entered_;
+  int entered_age_ = 0;  // steps: of lists, by how far its atoms are from where they were built
   bool failed_ = false;  // a call of the ranks did not end; what they hold is of no use
   double profile_begin_ = 0;
   std::vector<MessageTimes> profiled_messages_;

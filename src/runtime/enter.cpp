@@ -2,6 +2,7 @@
 // How states enter an engine. A state says at which positions its lists were built, so ranks that have these
 // lists already need not build them: the bits of what follows are those of any other engine.
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/coincident.h"
 #include "runtime/engine.h"
@@ -14,41 +15,54 @@ namespace {
 // up most of it.
 constexpr double kPartOfBuffer = 0.4;
 
-bool are_all_near(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b, double distance) {
-  for (size_t i = 0; i < a.size(); ++i) {
-    const Vec3d apart = a[i] - b[i];
-    if (!(dot(apart, apart) <= distance * distance)) return false;
-  }
-  return true;
+double farthest_apart(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
+  double farthest2 = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    farthest2 = std::max(farthest2, dot(a[i] - b[i], a[i] - b[i]));
+  return std::sqrt(farthest2);
+}
+
+// The first age at whose end lists still serve atoms that have moved so far: up to it their entries are evaluated.
+int age_by(double moved, const ListSettings& lists, const ListAges& ages) {
+  const auto serves =
+      std::lower_bound(ages.buffer.begin(), ages.buffer.end(), moved / kPartOfBuffer);
+  return std::min(static_cast<int>(serves - ages.buffer.begin()), lists.life);
 }
 
 }  // namespace
 
 void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   HostState internal = entering_state(system_, state);
-  const Cell cell = box ? Cell(*box) : Cell(spread_of(state.positions));
-  check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), internal);
-  if (setup_) doubt_lists(*setup_, internal);
-  const bool has_lists = has_lists_of(box, internal);
+  const Cell cell = box ? Cell(*box) : Cell(spread_of(internal.positions));
+  enter(cell, std::move(internal));
+}
+
+void Engine::enter(const Cell& cell, HostState state) {
+  const Box* box = std::get_if<Box>(&cell);
+  check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), state);
+  if (setup_) doubt_lists(*setup_, state);
+  const bool has_lists = box && has_lists_of(*box, state);
   entered_.reset();
   stop_profile();
   try {
     if (has_lists)
-      for_ranks([&](Rank& rank) { rank.load_over_lists(internal); });
+      for_ranks([&](Rank& rank) { rank.load_over_lists(state); });
     else
-      load_state(cell, internal);
+      load_state(cell, state);
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
-  balancer_.begin(internal.step);
-  constraint_loss_.begin(internal.step, setup_->constraint_loss());
-  if (internal.list_positions.empty()) internal.list_positions = internal.positions;
-  entered_ = std::move(internal);
+  balancer_.begin(state.step);
+  constraint_loss_.begin(state.step, setup_->constraint_loss());
+  if (state.list_positions.empty()) state.list_positions = state.positions;
+  const double moved = farthest_apart(state.positions, state.list_positions);
+  entered_age_ = age_by(moved, setup_->lists, setup_->ages);
+  entered_ = std::move(state);
 }
 
 // Without a box the grid follows the positions.
-bool Engine::has_lists_of(const std::optional<Box>& box, const HostState& state) const {
-  return entered_ && box && !failed_ && !ranks_.empty() && *box == setup_->grid.box &&
+bool Engine::has_lists_of(const Box& box, const HostState& state) const {
+  return entered_ && !failed_ && !ranks_.empty() && box == setup_->grid.box &&
          state.patches == setup_->grid.cells && state.list_positions == entered_->list_positions;
 }
 
@@ -79,18 +93,18 @@ void Engine::place_atoms(const std::vector<Vec3d>& positions) {
     now.list_positions = to_internal_order(system_, now.list_positions);
     entered_ = std::move(now);
   }
-  HostState next = *entered_;
-  next.positions = positions;
-  next.velocities = to_input_order(system_, entered_->velocities);
-  next.list_positions = to_input_order(system_, entered_->list_positions);
-  next.patches = setup_->grid.cells;
-  next.list_step = next.step - setup_->lists.life;  // as old as they may be
-  const double reach = std::min(kPartOfBuffer * setup_->lists.buffer,
-                                setup_->ages.limit[static_cast<size_t>(setup_->lists.life)]);
-  if (positions.size() != next.list_positions.size() ||
-      !are_all_near(positions, next.list_positions, reach))
-    next.list_positions.clear();
-  set_state(setup_->grid.is_open() ? std::nullopt : std::optional(setup_->grid.box), next);
+  HostState next{entered_->step,
+                 entering_positions(system_, entered_->step, positions, Sites::kLeftByARun),
+                 entered_->velocities,
+                 entered_->step - setup_->lists.life,  // as old as they may be
+                 entered_->list_positions,
+                 setup_->grid.cells,
+                 entered_->variables};
+  const double reach = std::min(kPartOfBuffer * setup_->lists.buffer, setup_->ages.limit.back());
+  if (farthest_apart(next.positions, next.list_positions) > reach) next.list_positions.clear();
+  const Cell cell =
+      setup_->grid.is_open() ? Cell(spread_of(next.positions)) : Cell(setup_->grid.box);
+  enter(cell, std::move(next));
 }
 
 }  // namespace quiltmd

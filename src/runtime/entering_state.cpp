@@ -65,18 +65,31 @@ std::vector<Vec3d> to_input_order(const System& system, const std::vector<Vec3d>
   return to;
 }
 
+std::vector<Vec3d> entering_positions(const System& system, int64_t step,
+                                      const std::vector<Vec3d>& given, Sites sites) {
+  check_vectors(given, system, "position");
+  std::vector<Vec3d> positions = to_internal_order(system, given);
+  if (!system.sites.empty())
+    place_sites_anew(system, step, sites == Sites::kLeftByARun ? kSameSite : 0, positions);
+  return positions;
+}
+
 HostState entering_state(const System& system, const HostState& given) {
-  check_vectors(given.positions, system, "position");
-  check_vectors(given.velocities, system, "velocity");
-  HostState state = given;
-  state.positions = to_internal_order(system, given.positions);
-  state.velocities = to_internal_order(system, given.velocities);
   const bool was_left_by_a_run = !given.list_positions.empty();
+  const Sites sites = was_left_by_a_run ? Sites::kLeftByARun : Sites::kAnywhere;
+  HostState state{given.step,
+                  entering_positions(system, given.step, given.positions, sites),
+                  {},
+                  given.list_step,
+                  {},
+                  given.patches,
+                  given.variables};
+  check_vectors(given.velocities, system, "velocity");
+  state.velocities = to_internal_order(system, given.velocities);
   if (was_left_by_a_run) {
     check_vectors(given.list_positions, system, "position of the pair lists");
     state.list_positions = to_internal_order(system, given.list_positions);
   }
-  place_sites_anew(system, given.step, was_left_by_a_run ? kSameSite : 0, state.positions);
   for (const Site& site : system.sites)
     state.velocities[static_cast<size_t>(site.atom)] = {0, 0, 0};
   return state;

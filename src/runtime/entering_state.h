@@ -12,6 +12,14 @@ namespace quiltmd {
 std::vector<Vec3d> to_internal_order(const System& system, const std::vector<Vec3d>& from);
 std::vector<Vec3d> to_input_order(const System& system, const std::vector<Vec3d>& from);
 
+// What virtual sites of entering positions are: anywhere, or where a run has left them, whose bits they keep as far as
+// their places are right.
+enum class Sites { kAnywhere, kLeftByARun };
+
+// From the order of the input. Throws as entering_state does.
+std::vector<Vec3d> entering_positions(const System& system, int64_t step,
+                                      const std::vector<Vec3d>& given, Sites sites);
+
 // From the order of the input. Virtual sites are placed; where a run has left the state they keep the bits of
 // their places, as far as these are right. Throws Error where vectors are missing or out of range, SimulationError where
 // a site has no place.

@@ -283,9 +283,9 @@ void Rank::evaluate_at(int list_age) {
   stage("energies", [&] { device_.launch(KineticEnergy{groups_at_end(), slots_.energy.data()}); });
 }
 
-void Rank::evaluate() {
+void Rank::evaluate(int oldest) {
   if (state_.forces() == RunState::Forces::kWithEnergies) return;
-  evaluate_at(list_age());
+  evaluate_at(std::min(oldest, list_age()));
   if (memory_.external) memory_.external->throw_failure();
   state_.set_forces(RunState::Forces::kWithEnergies);
 }

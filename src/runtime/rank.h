@@ -61,8 +61,9 @@ class Rank {
   void update_conditions(Atoms atoms);
   void rebuild();  // atoms to their patches, lists of the epoch that begins
 
-  // Forces with energies and tensors of the state, where it does not have them yet.
-  void evaluate();
+  // Forces with energies and tensors of the state, where it does not have them yet. Lists count as no older than
+  // `oldest`.
+  void evaluate(int oldest);
 
   // Minimisation: atoms are moved to positions in internal order, after which evaluate() applies.
   void place(const std::vector<Vec3d>& positions);

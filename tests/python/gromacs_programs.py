@@ -18,6 +18,8 @@ import quiltmd
 from quiltmd import Nonbonded, State, System
 
 GMX = shutil.which("gmx_d")
+# Of the mesh, nm; in systems of few atoms, whose energies are small, its error shows.
+SPACING, FINE_SPACING, FEW = 0.07, 0.04, 100
 # Lennard-Jones is cut off without a shift, and nothing corrects for the tail.
 MDP = """integrator = md
 nsteps = 0
@@ -30,9 +32,9 @@ rvdw = {cutoff}
 coulombtype = PME
 vdw-modifier = none
 coulomb-modifier = none
-fourierspacing = 0.04
+fourierspacing = {spacing}
 pme-order = 8
-ewald-rtol = 1e-8
+ewald-rtol = 1e-6
 nstenergy = 1
 nstcalcenergy = 1
 nstfout = 1
@@ -94,13 +96,14 @@ def compute(
     define: str = "",
     continuation: bool = True,
     cutoff: float = CUTOFF,
+    spacing: float = SPACING,
 ) -> Computed:
     """Energies and forces of coordinates; not as a continuation they are constrained first.
 
     Virtual sites, too, are placed only where it is no continuation.
     """
     start = "yes" if continuation else "no"
-    settings = MDP.format(define=define, continuation=start, cutoff=cutoff)
+    settings = MDP.format(define=define, continuation=start, cutoff=cutoff, spacing=spacing)
     (folder / "run.mdp").write_text(settings)
     files = ("-p", topology, "-c", coordinates, "-r", coordinates)
     gmx(folder, "grompp", "-f", "run.mdp", *files, "-o", "run.tpr", "-maxwarn", "20")
@@ -151,7 +154,8 @@ def difference(folder: Path, topology: str, start: str, define: str = "") -> Dif
     system, state = _load(folder / topology, folder / start, names)
     cutoff = min(CUTOFF, 0.48 * _smallest_height(state.box))
     compute(folder, topology, start, define=define, continuation=False, cutoff=cutoff)
-    theirs = compute(folder, topology, "placed.g96", define=define, cutoff=cutoff)
+    spacing = FINE_SPACING if system.atoms < FEW else SPACING
+    theirs = compute(folder, topology, "placed.g96", define=define, cutoff=cutoff, spacing=spacing)
     system, state = _load(folder / topology, folder / "placed.g96", names)
     chosen = Nonbonded(
         cutoff=cutoff, dispersion_correction=False, potential_shift=False, pme_tolerance=1e-6

@@ -57,6 +57,36 @@ def test_energies_and_forces_are_those_of_lists_built_anew(
     assert rows["layout.place"] == built  # no lists were built
 
 
+@pytest.mark.parametrize("by", [1e-5, 1e-4, 1e-3, 1e-2])
+def test_pairs_that_approach_are_found_at_any_distance(
+    water: tuple[System, State], by: float
+) -> None:
+    """All molecules go towards one point: pairs come nearer by twice what each atom moves."""
+    system, state = water
+    run = simulation(system, state)
+    centres = state.positions.reshape(-1, 3, 3).mean(axis=1)
+    inward = centres.mean(axis=0) - centres
+    moves = by * inward / np.linalg.norm(inward, axis=1, keepdims=True)
+    positions = state.positions + np.repeat(moves, 3, axis=0)
+    run.place(positions)
+    fresh = simulation(system, replace(state, positions=positions))
+    assert run.energies()["potential"] == pytest.approx(fresh.energies()["potential"], rel=5e-7)
+    assert np.abs(run.forces() - fresh.forces()).max() < 0.02
+
+
+@pytest.mark.parametrize("steps", [1, 4, 7, 13])
+def test_lists_of_any_age_have_the_bits_of_the_state(
+    water: tuple[System, State], steps: int
+) -> None:
+    """Lists count by their steps in a run, by how far atoms have moved in a State."""
+    run = simulation(*water, INTEGRATORS["langevin"])
+    run.run(steps)
+    other = simulation(*water, INTEGRATORS["langevin"])
+    other.set_state(run.state())
+    assert other.energies()["potential"] == run.energies()["potential"]
+    assert other.forces().tobytes() == run.forces().tobytes()
+
+
 @pytest.mark.parametrize("kind", INTEGRATORS)
 @pytest.mark.parametrize("steps", [0, 7, 40])
 def test_runs_go_on_with_the_bits_of_the_state(

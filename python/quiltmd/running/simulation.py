@@ -316,8 +316,8 @@ class Simulation(Readout):
         """
         with self._owned() as engine:
             forces = np.asarray(engine.forces(), dtype=np.float64)
-        largest = np.abs(forces).max(axis=1)
-        if not largest.max() < _LARGEST_FORCE:
+        if not np.abs(forces).max() < _LARGEST_FORCE:
+            largest = np.abs(forces).max(axis=1)
             worst = self.system.topology.describe(int(largest.argmax()))
             raise QuiltError(
                 f"{worst} overlaps with another atom: the force on it is out of range; minimise or "
