@@ -107,12 +107,10 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
   }
 }
 
-void check_device_can(const std::string& name, const System& system,
-                      const NonbondedSettings& nonbonded) {
+void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
   if (!name.starts_with("cuda")) return;
   if (nonbonded.has_fmm())
     throw Error("the fast multipole method runs on the device cpu alone: choose that, or PME");
-  if (system.alchemy) throw Error("alchemical atoms run on CPUs so far: choose the device cpu");
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }
 

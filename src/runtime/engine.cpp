@@ -88,10 +88,9 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
                   run.own->links.machines.size() != static_cast<size_t>(run.ranks)))
     throw Error(
         "a rank in a process of its own needs a socket to each other rank, and its machine");
-  check_device_can(run.device, system, nonbonded);
+  check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
-  check_device_can(devices_.front()->describe().kind, system,
-                   nonbonded);  // known now, behind a socket
+  check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
   take_external();
   if (run.own)
     transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));

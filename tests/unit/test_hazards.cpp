@@ -212,6 +212,7 @@ struct Scenario {
   bool solvent = false;            // implicit, in an open box
   bool dispersion_mesh = false;
   bool two_baths = false;
+  bool alchemy = false;
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -236,6 +237,10 @@ constexpr Scenario kScenarios[] = {
     {"PME and Lennard-Jones PME, Langevin", true, "langevin_middle", nullptr, 1, "cell_rescaling",
      false, true},
     {"PME and Lennard-Jones PME, Verlet", true, "velocity_verlet", nullptr, 2, nullptr, false,
+     true},
+    {"alchemical atoms, Langevin and cell rescaling", true, "langevin_middle", nullptr, 1,
+     "cell_rescaling", false, false, false, true},
+    {"alchemical atoms, Verlet", true, "velocity_verlet", nullptr, 2, nullptr, false, false, false,
      true}};
 
 ImplicitSolvent solvent_of(const System& system) {
@@ -246,6 +251,21 @@ ImplicitSolvent solvent_of(const System& system) {
   solvent.neck_distance = {0.3};
   solvent.neck_height = {0.4};
   return solvent;
+}
+
+// The first two molecules are on their way out.
+Alchemy alchemy_of(const System& system) {
+  Alchemy alchemy;
+  for (int32_t a = 0; a < system.atom_count(); ++a) {
+    const auto atom = static_cast<size_t>(a);
+    if (system.input_index[atom] >= 7) continue;
+    alchemy.atoms.push_back(a);
+    alchemy.charges.push_back(system.charges[atom]);
+    alchemy.pair_types.push_back(system.pair_types[atom]);
+  }
+  alchemy.start = {{0.5, 0}};
+  alchemy.states = {{{0, 0}}, {{0.5, 0}}, {{1, 0.5}}};
+  return alchemy;
 }
 
 // Half of the hydrogen groups in each.
@@ -279,6 +299,7 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
     system.solvent = solvent_of(system);
     nonbonded.cutoff = std::numeric_limits<double>::infinity();
   }
+  if (c.alchemy) system.alchemy = alchemy_of(system);
   nonbonded.electrostatics = c.pme ? Electrostatics::kPme : Electrostatics::kCutoff;
   nonbonded.alpha = c.pme ? 3 : 0;
   nonbonded.grid = {32, 32, 32};

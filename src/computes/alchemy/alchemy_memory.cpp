@@ -33,8 +33,7 @@ AlchemyMemory::AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& s
   a_ = make_.filled(system.pair_tables[0]);
   b_ = make_.filled(system.pair_tables[1]);
   states_ = make_.filled(alchemy.states);
-  placed_slots_ = make_.room<int32_t>(alchemy.atoms.size());
-  excluded_count_ = make_.zeros<int32_t>(1);
+  counts_ = make_.zeros<int32_t>(kPlacedKinds);
   make_excluded_pairs();
   make_physics(settings);
 }
@@ -74,22 +73,13 @@ void AlchemyMemory::make_physics(const NonbondedSettings& settings) {
 }
 
 void AlchemyMemory::set_plan(const RankPlan& plan) {
-  const PatchGrid& grid = slots_.patch_grid;
-  const std::vector<int32_t> placed_index = slots_.placed_index();
-  std::vector<int32_t> computes, neighbours;
-  std::vector<int8_t> here(static_cast<size_t>(grid.size()), 0);
-  for (const int c : plan.computes) {
-    here[static_cast<size_t>(c)] = 1;
-    computes.push_back(placed_index[static_cast<size_t>(c)]);
-    for (int code = 0; code < grid.codes(); ++code)
-      neighbours.push_back(placed_index[static_cast<size_t>(grid.neighbour(c, code))]);
-  }
-  compute_count_ = static_cast<int>(computes.size());
-  patch_count_ = static_cast<int>(plan.owned.size() + plan.proxies.size());
+  std::vector<int8_t> here(static_cast<size_t>(slots_.patch_grid.size()), 0);
+  for (const int c : plan.computes) here[static_cast<size_t>(c)] = 1;
   make_.renew(computed_here_, here);
-  make_.renew(computes_, computes);
-  make_.renew(neighbours_, neighbours);
-  make_.renew(first_of_patch_, static_cast<size_t>(patch_count_) + 1);
+  make_.renew(placed_index_, slots_.placed_index());
+  // An atom is in the compute of its patch, which meets all codes, and in one of each other code.
+  const int meetings_of_one = 2 * slots_.patch_grid.codes() - 1;
+  make_.renew(meetings_, atoms_.size() * static_cast<size_t>(meetings_of_one));
 }
 
 std::vector<Work> AlchemyMemory::rebuild_work() {
@@ -104,11 +94,14 @@ std::vector<Work> AlchemyMemory::step_work(Energies energies) {
        }}};
 }
 
+PlacedAlchemy AlchemyMemory::placed() const {
+  return {meetings_.data(), placed_excluded_.data(), counts_.data()};
+}
+
 PlaceAlchemy AlchemyMemory::place_alchemy() const {
   PlaceAlchemy op{};
   op.atoms = atoms_.data();
   op.atom_count = static_cast<int>(atoms_.size());
-  op.patch_count = patch_count_;
   op.excluded_atoms = excluded_atoms_.data();
   op.excluded_rows = excluded_rows_.data();
   op.excluded_pairs = static_cast<int>(excluded_.size());
@@ -117,10 +110,10 @@ PlaceAlchemy AlchemyMemory::place_alchemy() const {
   op.grid = slots_.grid_view();
   op.conditions = slots_.conditions.data();
   op.slot_of_atom = slots_.slot_of_atom.data();
+  op.placed_index = placed_index_.data();
   op.computed_here = computed_here_.data();
   op.step = slots_.step.data();
-  op.placed = {placed_slots_.data(), first_of_patch_.data(), placed_excluded_.data(),
-               excluded_count_.data()};
+  op.placed = placed();
   op.faults = slots_.faults.data();
   return op;
 }
@@ -130,11 +123,9 @@ AlchemicalForces AlchemyMemory::alchemical_forces(Energies energies) const {
   op.slots = slots_.slots();
   op.grid = slots_.grid_view();
   op.patches = slots_.patches.data();
-  op.computes = computes_.data();
-  op.neighbours = neighbours_.data();
-  op.compute_count = compute_count_;
-  op.placed = {placed_slots_.data(), first_of_patch_.data(), placed_excluded_.data(),
-               excluded_count_.data()};
+  op.placed = placed();
+  op.most_meetings = static_cast<int>(meetings_.size());
+  op.most_excluded = static_cast<int>(excluded_.size());
   op.atoms = full_atoms_.data();
   op.exclusions = {exclusion_start_.data(), partners_.data()};
   op.excluded = excluded_.data();

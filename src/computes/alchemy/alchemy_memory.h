@@ -27,20 +27,21 @@ class AlchemyMemory final : public ForceFamily {
  private:
   void make_excluded_pairs();
   void make_physics(const NonbondedSettings& settings);
+  PlacedAlchemy placed() const;
 
   const SlotMemory& slots_;
   BufferMaker make_;
   SoftCore core_{};
   SmoothCoulomb smooth_{};
   double coulomb_shift_ = 0;
-  int patch_count_ = 0, compute_count_ = 0;
   Buffer<int32_t> atoms_, exclusion_start_, partners_, excluded_atoms_;
   Buffer<uint32_t> excluded_rows_, placed_excluded_;
   Buffer<FullAtom> full_atoms_;
   Buffer<ExcludedCharges> excluded_;
   Buffer<double> a_, b_, series_;
   Buffer<Lambdas> states_;
-  Buffer<int32_t> placed_slots_, first_of_patch_, excluded_count_, computes_, neighbours_;
+  Buffer<Meeting> meetings_;
+  Buffer<int32_t> counts_, placed_index_;
   Buffer<int8_t> computed_here_;
 };
 

@@ -26,20 +26,27 @@ struct ExcludedCharges {
   int32_t scaled;  // 1 or 2 times
 };
 
-// Alchemical atoms that this rank holds, by slot, and the excluded pairs that it computes. The slots of
-// alchemical atoms in placed patch p are slots[first_of_patch[p]] to slots[first_of_patch[p + 1]].
-struct PlacedAlchemy {
-  int32_t* slots;
-  int32_t* first_of_patch;  // (placed patches + 1)
-  uint32_t* excluded;       // (pairs, 3): as TermTable::placed, the row being the pair's number
-  int32_t* excluded_count;
+// An alchemical atom that meets the atoms of a patch, in a compute that is here. The atom is
+// slot | code << kSlotBits, `code` is that of the patch: both as the compute's own patch sees them.
+struct Meeting {
+  uint32_t atom;
+  int32_t patch;  // placed-patch index
+  int32_t code;
 };
+
+// What this rank computes: meetings, and excluded pairs, in any order.
+struct PlacedAlchemy {
+  Meeting* meetings;
+  uint32_t* excluded;  // (pairs, 3): as TermTable::placed, the row being the pair's number
+  int32_t* counts;     // of both
+};
+enum PlacedKind { kMeetings, kExcludedPairs, kPlacedKinds };
 
 // Runs when atoms have been laid out.
 struct PlaceAlchemy {
   static constexpr const char* kName = "place_alchemy";
-  const int32_t* atoms;           // alchemical, internal indices
-  int atom_count, patch_count;    // placed patches
+  const int32_t* atoms;  // alchemical, internal indices
+  int atom_count;
   const int32_t* excluded_atoms;  // (pairs, 2)
   const uint32_t* excluded_rows;  // 0, 1, ...
   int excluded_pairs;
@@ -48,6 +55,7 @@ struct PlaceAlchemy {
   GridView grid;
   const Conditions* conditions;
   const int32_t* slot_of_atom;
+  const int32_t* placed_index;  // of each patch of the grid; -1: not on this rank
   const int8_t* computed_here;
   const int64_t* step;
   PlacedAlchemy placed;
@@ -55,9 +63,9 @@ struct PlaceAlchemy {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, atoms, excluded_atoms, excluded_rows, slots.patch, slots.local, patches, grid);
-    QMD_USES(kRead, conditions, slot_of_atom, computed_here, extent(step, 1));
-    QMD_USES(kWrite, placed.slots, placed.first_of_patch, placed.excluded);
-    QMD_USES(kReadWrite, placed.excluded_count);
+    QMD_USES(kRead, conditions, slot_of_atom, placed_index, computed_here, extent(step, 1));
+    QMD_USES(kWrite, placed.meetings, placed.excluded);
+    QMD_USES(kReadWrite, placed.counts);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);
   }
@@ -70,11 +78,9 @@ struct AlchemicalForces {
   Slots slots;
   GridView grid;
   const PlacedPatch* patches;
-  const int32_t* computes;    // placed-patch index of each compute's patch
-  const int32_t* neighbours;  // (computes, codes)
-  int compute_count;
   PlacedAlchemy placed;
-  const FullAtom* atoms;  // by internal index
+  int most_meetings, most_excluded;  // for which there is room
+  const FullAtom* atoms;             // by internal index
   ExclusionTable exclusions;
   const ExcludedCharges* excluded;
   const double *a, *b;  // (types, types) of Lennard-Jones
@@ -89,8 +95,8 @@ struct AlchemicalForces {
   int64_t* sums;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.atom, grid, patches, computes, neighbours);
-    QMD_USES(kRead, placed.slots, placed.first_of_patch, placed.excluded, placed.excluded_count);
+    QMD_USES(kRead, slots.local, slots.atom, grid, patches);
+    QMD_USES(kRead, placed.meetings, placed.excluded, placed.counts);
     QMD_USES(kRead, atoms, exclusions, excluded, a, b, smooth.series, conditions, states);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, sums, slots);

@@ -28,6 +28,7 @@ void gather_forces(const GatherForces& op, CudaContext& context);
 void transform_planes_directly(const TransformPlanesDirectly& op, CudaContext& context);
 void convolve_lines_directly(const ConvolveLinesDirectly& op, CudaContext& context);
 void inverse_planes_directly(const InversePlanesDirectly& op, CudaContext& context);
+void sum_potential(const SumPotential& op, CudaContext& context);
 void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context);
 void send_grid(const SendGrid& op, CudaContext& context);
 void receive_grid(const ReceiveGrid& op, CudaContext& context);

@@ -19,11 +19,14 @@ namespace {
 
 using namespace mesh;
 
+// What of an atom is on the mesh: its charge as kernels of pairs have it, or a coefficient of its own.
+enum class From { kLocal, kCoefficients };
+
 // An atom's place, and as `w` what of it is on the mesh.
-template <MeshOf kOf, class Op>
+template <From kFrom, class Op>
 __device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
-  if constexpr (kOf == MeshOf::kDispersion)
+  if constexpr (kFrom == From::kCoefficients)
     local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
   return local;
 }
@@ -60,11 +63,12 @@ __device__ __noinline__ void spread_outside(const SpreadCharges& op, Int3 first,
       t, charge, [&](int i, int j, int k, int value) { atomicAdd(charges + at(i, j, k), value); });
 }
 
-// One atom into the brick, or past it. Two of three atoms of water have no dispersion.
-template <int Order, MeshOf kOf>
+// One atom into the brick, or past it. Two of three atoms of water have no dispersion, and few a charge that
+// changes.
+template <int Order, From kFrom>
 __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const Bricks& b, Piece& piece,
                                             const Float4& local) {
-  if (kOf == MeshOf::kDispersion && local.w == 0) return;
+  if (kFrom == From::kCoefficients && local.w == 0) return;
   const Place<Order> place(b, piece, local);
   if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
   if (place.inside) {
@@ -78,23 +82,23 @@ __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const Brick
 }
 
 // Atoms as they come, one a thread at a time.
-template <int Order, MeshOf kOf>
+template <int Order, From kFrom>
 __device__ __forceinline__ void spread_in_order(const SpreadCharges& op, const Bricks& b,
                                                 Piece& piece, const SlotRange& slots) {
-  const auto local_of = [&](int slot) { return load_atom<kOf>(op, min(slot, slots.end - 1)); };
+  const auto local_of = [&](int slot) { return load_atom<kFrom>(op, min(slot, slots.end - 1)); };
   const int first = slots.first + threadIdx.x;
   Float4 local = local_of(first);
   __syncthreads();
   for (int slot = first; slot < slots.end; slot += kThreads, local = local_of(slot))
-    spread_atom<Order, kOf>(op, b, piece, local);
+    spread_atom<Order, kFrom>(op, b, piece, local);
 }
 
 // Atoms sorted by bank, two a thread at a time.
-template <int Order, MeshOf kOf>
+template <int Order, From kFrom>
 __device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const Bricks& b,
                                                Piece& piece, const SlotRange& slots) {
   __shared__ BankRows rows;
-  const auto local_of = [&](int slot) { return load_atom<kOf>(op, slot); };
+  const auto local_of = [&](int slot) { return load_atom<kFrom>(op, slot); };
   const auto offset_of = [&](const Float4& local) {
     return Place<Order>(b, piece, local).offset(b);
   };
@@ -103,11 +107,11 @@ __device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const Br
     sort_by_bank(local_of, begin, min(begin + kEntries, slots.end), rows, offset_of);
 #pragma unroll 1
     for (int entry = threadIdx.x; entry < kEntries; entry += kThreads)
-      if (rows.filled[entry]) spread_atom<Order, kOf>(op, b, piece, rows.local[entry]);
+      if (rows.filled[entry]) spread_atom<Order, kFrom>(op, b, piece, rows.local[entry]);
   }
 }
 
-template <int Order, bool kByBank, MeshOf kOf>
+template <int Order, bool kByBank, From kFrom>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ Bricks b,
                   LaunchTimes* times) {
@@ -123,9 +127,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
   const SlotRange slots = find_slots(patch, b);
   if (slots.first >= slots.end) return;
   if constexpr (kByBank) {
-    spread_by_bank<Order, kOf>(op, b, piece, slots);
+    spread_by_bank<Order, kFrom>(op, b, piece, slots);
   } else {
-    spread_in_order<Order, kOf>(op, b, piece, slots);
+    spread_in_order<Order, kFrom>(op, b, piece, slots);
   }
   __syncthreads();
   over_points(b, piece, brick_memory<int>(), op.charges, [](const int* at, int* point) {
@@ -219,7 +223,7 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
 
 // While the potential is still being made there is time to clear the charges: the kernel that makes
 // it lets this one start only when all before it have ended, and they are the last to read them.
-template <int Order, MeshOf kOf, class Op>
+template <int Order, From kFrom, class Op>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     gather_bricks(const __grid_constant__ Op whole, const __grid_constant__ Bricks b,
                   LaunchTimes* times) {
@@ -236,7 +240,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
     wait_for_previous();
     return;
   }
-  const auto local_of = [&](int slot) { return load_atom<kOf>(op, min(slot, slots.end - 1)); };
+  const auto local_of = [&](int slot) { return load_atom<kFrom>(op, min(slot, slots.end - 1)); };
   const int first = slots.first + threadIdx.x;
   Float4 local = local_of(first);
   __syncthreads();
@@ -265,7 +269,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                                  })
                                : gradient_outside<Order>(op, place.absolute(piece), place.t);
     Vec3f force = -local.w * to_cartesian(piece, gradient);
-    if constexpr (kOf == MeshOf::kDispersion) {
+    if (kFrom == From::kCoefficients && op.of == MeshOf::kDispersion) {
       const Float4 before = op.slots.long_range[slot];
       force += Vec3f{before.x, before.y, before.z};
     }
@@ -305,31 +309,31 @@ int choose_pieces(const PmeGrid& grid, int patches, const CudaContext& context) 
   return std::max(least, std::min(pieces_of(kThreads), most));
 }
 
-template <MeshOf kOf>
+template <From kFrom>
 static void spread_by(int pieces, const SpreadCharges& op, CudaContext& context) {
   const Bricks b = make_bricks(op.grid, pieces, context);
   const LaunchShape shape = shape_of(SpreadCharges::kName, b, op.patch_count, pieces);
   // Where each atom has a thread, one block's time counts, not all blocks' work.
   const bool by_bank = atoms_of_large_patch(op.grid) / pieces > kThreads;
-  const auto order4 = by_bank ? spread_bricks<4, true, kOf> : spread_bricks<4, false, kOf>;
-  const auto order5 = by_bank ? spread_bricks<5, true, kOf> : spread_bricks<5, false, kOf>;
+  const auto order4 = by_bank ? spread_bricks<4, true, kFrom> : spread_bricks<4, false, kFrom>;
+  const auto order5 = by_bank ? spread_bricks<5, true, kFrom> : spread_bricks<5, false, kFrom>;
   launch(context, shape, op.grid.order == 4 ? order4 : order5, op, b);
 }
 
 void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context) {
-  op.coefficients ? spread_by<MeshOf::kDispersion>(pieces, op, context)
-                  : spread_by<MeshOf::kCharges>(pieces, op, context);
+  op.coefficients ? spread_by<From::kCoefficients>(pieces, op, context)
+                  : spread_by<From::kLocal>(pieces, op, context);
 }
 
 template <class Op>
 void gather_by(int pieces, const Op& op, const GatherForces& of, CudaContext& context) {
   const Bricks b = make_bricks(of.grid, pieces, context);
-  const auto kernel = [&]<MeshOf kOf>() {
-    return of.grid.order == 4 ? gather_bricks<4, kOf, Op> : gather_bricks<5, kOf, Op>;
+  const auto kernel = [&]<From kFrom>() {
+    return of.grid.order == 4 ? gather_bricks<4, kFrom, Op> : gather_bricks<5, kFrom, Op>;
   };
   launch(context, shape_of(GatherForces::kName, b, of.patch_count, pieces),
-         of.coefficients ? kernel.template operator()<MeshOf::kDispersion>()
-                         : kernel.template operator()<MeshOf::kCharges>(),
+         of.coefficients ? kernel.template operator()<From::kCoefficients>()
+                         : kernel.template operator()<From::kLocal>(),
          op, b);
 }
 
@@ -370,6 +374,7 @@ void add_pme_kernels(CudaKernels& table) {
   table.add<ConvolveLinesDirectly, convolve_lines_directly>();
   table.add<InversePlanesDirectly, inverse_planes_directly>();
   table.add<GatherForcesDirectly, gather_forces_directly>();
+  table.add<SumPotential, sum_potential>();
   table.add<PutBoxOnMesh, put_box_on_mesh>();
   table.add<SendGrid, send_grid>();
   table.add<ReceiveGrid, receive_grid>();

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The potential of the mesh at an atom, in double precision, so that only the precision of the grid counts:
+// written once, for hosts and GPUs.
+#pragma once
+
+#include <cstdint>
+
+#include "computes/long_range/pme/bspline.h"
+#include "computes/long_range/pme/mesh_frame.h"
+#include "math/fixed.h"
+
+namespace quiltmd {
+
+template <int Order>
+QMD_HD double potential_at(const SumPotential& op, const MeshFrame& frame, const Float4& local) {
+  const int size[3] = {op.grid.nx, op.grid.ny, op.grid.nz};
+  double weight[3][Order], slope[Order];
+  int point[3][Order];
+  for (int d = 0; d < 3; ++d) {
+    const MeshFrame::Place place = frame.place(d, local);
+    bspline<Order>(static_cast<double>(place.fraction), weight[d], slope);
+    for (int j = 0; j < Order; ++j) point[d][j] = onto_grid(place.point - Order + 1 + j, size[d]);
+  }
+  double sum = 0;
+  for (int i = 0; i < Order; ++i)
+    for (int j = 0; j < Order; ++j) {
+      const auto row = (static_cast<int64_t>(point[0][i]) * size[1] + point[1][j]) * size[2];
+      for (int k = 0; k < Order; ++k)
+        sum += weight[0][i] * weight[1][j] * weight[2][k] * op.potential[row + point[2][k]];
+    }
+  return sum;
+}
+
+// What the atom of a slot adds to the sum, in fixed point.
+template <int Order>
+QMD_HD int64_t potential_energy_of(const SumPotential& op, const MeshFrame& frame, int slot) {
+  const double coefficient = op.coefficients[op.slots.atom[slot]];
+  if (coefficient == 0) return 0;
+  return to_fixed(coefficient * potential_at<Order>(op, frame, op.slots.local[slot]), kEnergyScale);
+}
+
+}  // namespace quiltmd
