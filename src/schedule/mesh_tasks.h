@@ -150,9 +150,10 @@ class ThroughMessages : protected MeshTasks {
                 [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
   }
 
-  // The grid of charges, for the next step, where no forces are gathered.
+  // The grid of charges, for the next step, where no forces are gathered; the last task of the sum.
   TaskId clear(TaskId convolved) {
     std::vector<TaskId> after = charges_sent_;
+    after.insert(after.end(), before_forces_.begin(), before_forces_.end());
     after.push_back(convolved);
     return task("clear", std::move(after), [&device = device_, &charges = mesh_.charges](Post&) {
       device.fill(charges.data(), 0, charges.bytes(), Stream::kMain);

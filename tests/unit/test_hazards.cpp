@@ -238,10 +238,8 @@ constexpr Scenario kScenarios[] = {
      false, true},
     {"PME and Lennard-Jones PME, Verlet", true, "velocity_verlet", nullptr, 2, nullptr, false,
      true},
-    {"alchemical atoms, Langevin and cell rescaling", true, "langevin_middle", nullptr, 1,
-     "cell_rescaling", false, false, false, true},
-    {"alchemical atoms, Verlet", true, "velocity_verlet", nullptr, 2, nullptr, false, false, false,
-     true}};
+    {"alchemical atoms, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
+     "cell_rescaling", false, false, false, true}};
 
 ImplicitSolvent solvent_of(const System& system) {
   ImplicitSolvent solvent;
