@@ -43,7 +43,12 @@ from .errors import (
     SimulationError,
 )
 from .exchange.replicas import Iteration, ReplicaExchange
-from .exchange.states import ReplicaState, rest2_states, temperature_states
+from .exchange.states import (
+    ReplicaState,
+    alchemical_states,
+    rest2_states,
+    temperature_states,
+)
 from .gromacs.write import write_gro
 from .inputs import load
 from .namd.write import write_namd
@@ -113,6 +118,7 @@ __all__ = [
     "VelocityRescaling",
     "VelocityVerlet",
     "Workers",
+    "alchemical_states",
     "apply_electric_field",
     "decouple",
     "devices",

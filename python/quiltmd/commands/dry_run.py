@@ -107,7 +107,7 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
         _check(part, system)
     facts: dict[str, Any] = {"would run": [part.line() for part in parts]}
     if isinstance(first, ExchangeConfig):
-        states = first.exchange.states()
+        states = first.states()
         ends = f"from {describe_state(states[0])} to {describe_state(states[-1])}"
         facts["replicas"] = f"{len(states)}, {ends}, swaps every {first.exchange.every} steps"
     facts["ignored"] = [f"{part.name}: {one}" for part in parts for one in part.ignored]
@@ -151,7 +151,7 @@ def _time(parts: list[_Part], system: System, state: State) -> str:
     timed = next((part.config for part in parts if part.config.run.steps), parts[0].config)
     replicas = 1
     if isinstance(timed, ExchangeConfig):
-        replicas = len(timed.exchange.states())
+        replicas = len(timed.states())
         run = timed.run.model_copy(update={"device": timed.devices()[0]})
         timed = timed.model_copy(update={"run": run})
     try:

@@ -25,7 +25,7 @@ def make_exchange_report(folder: Folder) -> str:
     """The page of a replica exchange, so far as it has come."""
     config = build_config_of(ExchangeConfig, folder.settings(), str(folder.config))
     step = steps_of_exchange(folder.path)
-    states = config.exchange.states()
+    states = config.states()
     ends = f"from {describe_state(states[0])} to {describe_state(states[-1])}"
     summary = [
         f"Replica exchange, {what(config)}",

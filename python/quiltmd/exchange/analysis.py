@@ -191,7 +191,7 @@ def read_history(folder: str | os.PathLike[str]) -> History:
     if not (path / WALKERS).exists():
         raise QuiltError(f"{path}: not the folder of a replica exchange: {WALKERS} is missing")
     config = build_config_of(ExchangeConfig, read_resolved(path / "config.toml"), str(path))
-    states = config.exchange.states()
+    states = config.states()
     count = len(states)
     walkers = read_table(path / WALKERS, 1 + count)
     energies = read_table(path / ENERGIES, count * count)

@@ -86,6 +86,35 @@ def check_solute(
     return found
 
 
+def check_lambdas(
+    states: Sequence[ReplicaState], systems: Sequence[System]
+) -> NDArray[np.int64] | None:
+    """Which states of the schedule those of replicas are; None where they have no lambdas.
+
+    QuiltError where some have lambdas and others not, or a schedule lacks them, or systems differ.
+    """
+    given = [state.lambdas for state in states]
+    if all(lambdas is None for lambdas in given):
+        return None
+    alchemy = systems[0].alchemy
+    if alchemy is None:
+        raise QuiltError("states with lambdas need alchemical atoms: see quiltmd.decouple")
+    if any(system is not systems[0] for system in systems):
+        raise QuiltError("states with lambdas need one system for all")
+    rows = []
+    for k, lambdas in enumerate(given):
+        if lambdas is None:
+            raise QuiltError(f"state {k} has no lambdas, and others have: give all or none")
+        found = np.flatnonzero((alchemy.states == lambdas).all(axis=1))
+        if len(found) == 0:
+            raise QuiltError(
+                f"state {k}: the schedule of the system has no state with the lambdas "
+                f"{', '.join(f'{one:g}' for one in lambdas)}"
+            )
+        rows.append(int(found[0]))
+    return np.array(rows, dtype=np.int64)
+
+
 def check_devices(devices: Sequence[str]) -> None:
     """QuiltError where they are no list of names of devices."""
     if isinstance(devices, str) or not devices:

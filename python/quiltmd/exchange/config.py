@@ -26,13 +26,13 @@ class ExchangeSection(Section):
     """[exchange]: between which states replicas are exchanged, and where they run.
 
     The states are given by `temperatures`, or by `lowest`, `highest` and `replicas`, which make a
-    geometric ladder.
+    geometric ladder; those of kind alchemical by the schedule in [alchemy].
     """
 
-    kind: Literal["temperature", "rest2"] = Field(
+    kind: Literal["temperature", "rest2", "alchemical"] = Field(
         default="temperature",
-        description="What differs between states: the temperature, or the effective temperature of "
-        "the solute (rest2).",
+        description="What differs between states: the temperature, the effective temperature of "
+        "the solute (rest2), or the lambdas of [alchemy] (alchemical).",
     )
     temperatures: Annotated[tuple[Kelvins, ...] | None, OnResume.NOT_COMPARED] = Field(
         default=None, description="Temperatures of the states, K, ascending."
@@ -66,6 +66,13 @@ class ExchangeSection(Section):
     @model_validator(mode="after")
     def _is_one_ladder(self) -> ExchangeSection:
         ends = (self.lowest, self.highest, self.replicas)
+        if self.kind == "alchemical":
+            if any(value is not None for value in (self.temperatures, *ends)):
+                raise ValueError(
+                    "leave out temperatures, lowest, highest and replicas: states of kind "
+                    "alchemical are those of [alchemy], at the temperature of [integrator]"
+                )
+            return self
         if (self.temperatures is None) == all(value is None for value in ends):
             raise ValueError("give either temperatures, or lowest, highest and replicas")
         if self.temperatures is None and None in ends:
@@ -80,7 +87,7 @@ class ExchangeSection(Section):
         return self
 
     def ladder(self) -> tuple[float, ...]:
-        """Temperatures, K, the lowest first."""
+        """Temperatures, K, the lowest first; not of kind alchemical."""
         if self.temperatures is not None:
             return self.temperatures
         assert self.lowest is not None
@@ -88,16 +95,22 @@ class ExchangeSection(Section):
         assert self.replicas is not None
         return geometric(self.lowest, self.highest, self.replicas)
 
-    def states(self) -> tuple[ReplicaState, ...]:
-        """The states."""
-        make = temperature_states if self.kind == "temperature" else rest2_states
-        return make(self.ladder())
-
 
 class ExchangeConfig(Config):
     """Replica exchange; `steps` in [run] are those of each replica."""
 
     exchange: ExchangeSection
+
+    @model_validator(mode="after")
+    def _has_alchemy_where_it_exchanges_lambdas(self) -> ExchangeConfig:
+        kind = self.exchange.kind
+        if (kind == "alchemical") != (self.alchemy is not None):
+            raise ValueError(
+                "states of kind alchemical need a section [alchemy], and no others go with one"
+            )
+        if self.alchemy is not None and self.alchemy.state:
+            raise ValueError("leave out [alchemy] state: there is a replica for each")
+        return self
 
     @model_validator(mode="after")
     def _fits_together(self) -> ExchangeConfig:
@@ -111,7 +124,7 @@ class ExchangeConfig(Config):
             raise ValueError(
                 "give ensemble = 'nvt' and no annealing: replicas are canonical ensembles"
             )
-        lowest = self.exchange.ladder()[0]
+        lowest = self.states()[0].temperature
         if any(bath.annealing or bath.temperature != lowest for bath in self.bath):
             raise ValueError(
                 "[[bath]]: each replica of an exchange has one temperature for all atoms, that of "
@@ -121,8 +134,6 @@ class ExchangeConfig(Config):
             raise ValueError(
                 "leave out restraint_annealing: replica exchange does not change restraints"
             )
-        if self.alchemy is not None:
-            raise ValueError("leave out [alchemy]: replica exchange does not change lambdas so far")
         if self.run.first_step:
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
@@ -143,17 +154,28 @@ class ExchangeConfig(Config):
             )
         return self
 
+    def states(self) -> tuple[ReplicaState, ...]:
+        """The states."""
+        if self.exchange.kind == "alchemical":
+            assert self.alchemy is not None
+            temperature = self.integrator.temperature
+            rows = zip(self.alchemy.coulomb, self.alchemy.vdw, strict=True)
+            return tuple(ReplicaState(temperature, lambdas=row) for row in rows)
+        kind = self.exchange.kind
+        make = temperature_states if kind == "temperature" else rest2_states
+        return make(self.exchange.ladder())
+
     def _unused(self) -> Iterator[Unused]:
         yield from super()._unused()
-        if self.integrator.temperature != self.exchange.ladder()[0]:
+        if self.integrator.temperature != self.states()[0].temperature:
             why = "the states have temperatures of their own"
             yield Unused("integrator", ("temperature",), why, "give the lowest of them")
-        if self.exchange.kind == "temperature":
+        if self.exchange.kind != "rest2":
             # At their defaults they are in the folders of exchanges that go on.
             fields = ExchangeSection.model_fields
             keys = ("solute", "full_rows")
             changed = [key for key in keys if getattr(self.exchange, key) != fields[key].default]
-            why = "states of kind temperature scale no solute"
+            why = f"states of kind {self.exchange.kind} scale no solute"
             yield Unused("exchange", tuple(changed), why, "choose kind = 'rest2'")
 
     def devices(self) -> tuple[str, ...]:
@@ -164,5 +186,5 @@ class ExchangeConfig(Config):
 
     def physics(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
         """Settings that must stay when it is resumed."""
-        ladder = {"exchange.temperatures": list(self.exchange.ladder())}
-        return super().physics(box) | ladder
+        ladder = [state.temperature for state in self.states()]
+        return super().physics(box) | {"exchange.temperatures": ladder}

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.checks import whole_number
+from ..description.decoupling import at_lambdas
 from ..description.dynamics import with_condition
 from ..description.integrators import Integrator, LangevinMiddle
 from ..description.settings import derived_seed, draw_seed
@@ -38,6 +39,7 @@ from ..running.simulation import Simulation
 from .checks import (
     check_devices,
     check_ensemble,
+    check_lambdas,
     check_memory,
     check_solute,
     check_states,
@@ -87,7 +89,8 @@ class ReplicaExchange:
         The state of all replicas at the start, or of each; without velocities these are drawn, at
         the temperature of the state.
     states:
-        Temperatures and scales: `temperature_states`, `rest2_states`.
+        Temperatures, scales and lambdas: `temperature_states`, `rest2_states`,
+        `alchemical_states`.
     every:
         Steps between swaps.
     seed:
@@ -103,7 +106,8 @@ class ReplicaExchange:
         this machine share its cores, unless `threads` says how many each has.
     full_rows:
         Evaluate every replica with every Hamiltonian at each swap, as `u_kn` needs it where scales
-        differ; else only the pairs that are tried.
+        differ; else only the pairs that are tried.  Where lambdas differ alone, all are known
+        anyway.
     settings:
         Further arguments of `Simulation`.
 
@@ -142,6 +146,7 @@ class ReplicaExchange:
         check_ensemble(integrator, thermostat, settings.get("barostat"))
         refuse_external(settings)
         solute = check_solute(solute, states, systems[0].atoms)
+        self._rows = check_lambdas(states, systems)
         together = whole_number("together", together, 1)
         self.every = whole_number("every", every, 1)
         self.seed = draw_seed() if seed is None else whole_number("seed", seed)
@@ -159,7 +164,7 @@ class ReplicaExchange:
         def make(k: int) -> Simulation:
             state, seed = states[k], derived_seed(self.seed, k)
             return Simulation(
-                systems[k] if solute is None else scale_solute(systems[k], solute, state.scale),
+                _in_state(systems[k], state, solute),
                 starts[k],
                 integrator=_at(integrator or LangevinMiddle(), state, seed),
                 thermostat=_at(thermostat, state, seed),
@@ -248,6 +253,8 @@ class ReplicaExchange:
         where they are still: `_swap` sets them.
         """
         count = len(own)
+        if self._rows is not None:
+            return self._alchemical_energies(own, self._rows), {}
         energies = np.full((count, count), np.nan)
         np.fill_diagonal(energies, [one["potential"] for one in own])
         if self._one_hamiltonian:
@@ -267,6 +274,14 @@ class ReplicaExchange:
 
         self._everywhere(evaluate, wanted)
         return energies, fields
+
+    def _alchemical_energies(
+        self, own: list[dict[str, float]], rows: NDArray[np.int64]
+    ) -> Energies:
+        """(K, K), from the energies of all states that each evaluation has found."""
+        changes = self._everywhere(lambda _, simulation: simulation.state_energies()[rows])
+        columns = [one["potential"] + change for one, change in zip(own, changes, strict=True)]
+        return np.column_stack(columns)
 
     def _fields_of(self, wanted: Collection[int]) -> dict[int, Fields]:
         """What some simulations are at."""
@@ -333,6 +348,14 @@ class ReplicaExchange:
         for future in waiting:
             future.result()
         return results
+
+
+def _in_state(
+    system: System, state: ReplicaState, solute: NDArray[np.integer[Any]] | None
+) -> System:
+    """The system with the scale and the lambdas of a state."""
+    scaled = system if solute is None else scale_solute(system, solute, state.scale)
+    return scaled if state.lambdas is None else at_lambdas(scaled, *state.lambdas)
 
 
 def _at(dynamics: Any, state: ReplicaState, seed: int) -> Any:

@@ -22,6 +22,7 @@ from ..description.system import System
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..outputs.files import make_folder, read_file, reading, writing
+from ..outputs.free_energy import StateEnergyReporter
 from ..outputs.reporters import LogReporter, Output, TrajectoryReporter
 from ..running.before import warn_of_no_effect
 from ..running.config import build_config_of, merge
@@ -69,7 +70,7 @@ def start(
     """Starts a new replica exchange; arguments as for `quiltmd.running.runner.start`."""
     begun = time.monotonic()
     config = _seeded(config)
-    count = len(config.exchange.states())
+    count = len(config.states())
     folder = Folder(config.output.dir, _names(count))
     folder.refuse_names(config)
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
@@ -155,7 +156,7 @@ def _exchange(
     return ReplicaExchange(
         system,
         state,
-        section.states(),
+        config.states(),
         every=section.every,
         seed=config.integrator.seed,
         solute=select(system, section.solute) if section.kind == "rest2" else None,
@@ -264,7 +265,7 @@ def _save(run: _Run, tables: Tables, outputs: list[list[Output]]) -> None:
 
 
 def _outputs(run: _Run, k: int, resumed: Generation | None, stack: ExitStack) -> list[Output]:
-    """Log and trajectories of a state."""
+    """Log, energies of states and trajectories of a state."""
     output, simulation = run.config.output, run.exchange.simulations[k]
     folder = run.folder.path / state_name(k)
     with writing(folder):
@@ -280,6 +281,12 @@ def _outputs(run: _Run, k: int, resumed: Generation | None, stack: ExitStack) ->
                 log, output.log_every, after, marks.get(log.name), terms=terms, box=output.log_box
             )
         )
+    if run.config.alchemy is not None:
+        for path in Folder(folder).states:
+            every = run.config.alchemy.every
+            outputs.append(
+                StateEnergyReporter(path, every, simulation, after, marks.get(path.name))
+            )
     for name, section in run.config.trajectories().items():
         settings = section.model_dump(exclude={"file", "every"})
         outputs.append(

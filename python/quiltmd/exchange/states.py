@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Thermodynamic states of replicas: a temperature, and how strongly the solute interacts."""
+"""States of replicas: a temperature, how strongly the solute interacts, lambdas."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from ..description.alchemy import Alchemy, conditions_of
 from ..description.checks import user_settings
 from ..description.settings import BOLTZMANN, HOTTEST
 from ..description.units import Kelvins
@@ -27,10 +28,14 @@ class ReplicaState:
     scale:
         lambda of REST2: energies within the solute are multiplied by it, those between solute and
         the rest by its square root.
+    lambdas:
+        Of alchemical atoms: of Coulomb and of van der Waals interactions; None: those with which
+        the system starts.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)
     scale: float = Field(default=1.0, gt=0, le=1)
+    lambdas: tuple[float, float] | None = None
 
     @property
     def beta(self) -> float:
@@ -70,8 +75,19 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
     return tuple(ReplicaState(bath, bath / temperature) for temperature in temperatures)
 
 
+def alchemical_states(alchemy: Alchemy, temperature: float) -> tuple[ReplicaState, ...]:
+    """States of one temperature (K) that differ in lambda: those of the schedule, in its order."""
+    return tuple(
+        ReplicaState(temperature, lambdas=(float(coulomb), float(vdw)))
+        for coulomb, vdw in alchemy.states
+    )
+
+
 def describe_state(state: ReplicaState) -> str:
     """In a few words."""
+    if state.lambdas is not None:
+        named = (f"{name} = {value:g}" for name, value in conditions_of(state.lambdas).items())
+        return f"{', '.join(named)}, {state.temperature:.5g} K"
     if math.isclose(state.scale, 1.0):
         return f"{state.temperature:.5g} K"
     effective = state.temperature / state.scale

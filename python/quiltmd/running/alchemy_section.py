@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular
 from ..description.decoupling import decouple
@@ -42,6 +42,15 @@ class AlchemySection(Section):
     every: int = Field(
         default=500, ge=1, description="Steps between rows of dhdl.csv and dhdl.xvg."
     )
+
+    @model_validator(mode="after")
+    def _has_both_lambdas_of_each_state(self) -> AlchemySection:
+        if len(self.coulomb) != len(self.vdw):
+            raise ValueError(
+                f"there are {len(self.coulomb)} lambdas in coulomb and {len(self.vdw)} in vdw: "
+                "each state has one of both"
+            )
+        return self
 
     def apply(self, system: System) -> System:
         """The system with these atoms."""
