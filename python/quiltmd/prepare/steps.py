@@ -27,7 +27,7 @@ from .repair import (
     repair,
     replace_residues,
 )
-from .solvent import Shape, add_membrane, add_water
+from .solvent import add_membrane, add_water
 from .structure import (
     Structure,
     read_structure,
@@ -87,7 +87,7 @@ class Choices:
     force_field: tuple[str, ...] = ("amber14",)
     water_model: str | None = None
     ligands: tuple[str, ...] = ()
-    box: Shape | Literal["none"] = "cube"
+    box: Literal["cube", "dodecahedron", "octahedron", "none"] = "cube"  # Shape, or none
     membrane: str | None = None
     membrane_centre: float = 0.0
     padding: float = 1.0

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of `quiltmd prepare`: one for each of the `Choices`, which have the defaults."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, get_type_hints
+
+import typer
+from typer.models import OptionInfo
+
+from ..errors import QuiltError
+from ..prepare.steps import Choices
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _pairs(option: str, example: str) -> Callable[[str], dict[str, str]]:
+    """Reads A=B,C=D."""
+
+    def read(text: str) -> dict[str, str]:
+        pairs = {}
+        for one in _names(text):
+            first, equals, second = one.partition("=")
+            if not (equals and first and second):
+                raise QuiltError(f"{option} {one}: expected {example}")
+            pairs[first.strip()] = second.strip()
+        return pairs
+
+    return read
+
+
+class _Given(NamedTuple):
+    """The option of a choice; its type and how it is read, where `Choices` has another type."""
+
+    option: OptionInfo
+    kind: Any = None
+    read: Callable[[Any], Any] = lambda value: value
+
+
+def _option(*flags: str, **about: Any) -> OptionInfo:
+    made = typer.Option(*flags, **about)
+    assert isinstance(made, OptionInfo)
+    return made
+
+
+def _given(help: str, **about: Any) -> _Given:
+    return _Given(_option(help=help, **about))
+
+
+def _text(read: Callable[[str], Any], *flags: str, **about: Any) -> _Given:
+    return _Given(_option(*flags, **about), str, read)
+
+
+OPTIONS = {
+    "ligands": _Given(
+        _option("--ligand", metavar="FILE.sdf", help="Add a ligand, with OpenFF; may be repeated."),
+        list[Path] | None,
+        lambda files: tuple(map(str, files or ())),
+    ),
+    "model": _given("Model of the file, from 1."),
+    "chains": _text(
+        lambda text: _names(text) or None, metavar="A,B", help="Keep only these chains."
+    ),
+    "remove": _text(_names, metavar="NAME,...", help="Remove residues of these names."),
+    "replacements": _text(
+        _pairs("--replace", "MSE=MET"),
+        "--replace",
+        metavar="MSE=MET,...",
+        help="Replace residues by standard ones.",
+    ),
+    "water": _given("Water molecules of the file."),
+    "hydrogens": _given("Hydrogens of the file."),
+    "gaps": _given("Missing residues within chains: build them, or cut and cap the chain."),
+    "longest_loop": _given("Longest run of missing residues to build.", min=0),
+    "termini": _given("Ends of proteins; caps are ACE and NME."),
+    "ph": _given("pH.", min=0, max=14),
+    "protonation": _text(
+        _pairs("--protonation", "A:57=HIE"),
+        metavar="A:57=HIE,...",
+        help="Protonation of residues: HID HIE HIP ASH GLH LYN CYM ...",
+    ),
+    "force_field": _Given(
+        _option(
+            metavar="NAME|FILE.xml",
+            help="amber14 (default), amber19, charmm36, or ForceField XML; may be repeated.",
+        ),
+        list[str] | None,
+        lambda names: tuple(names or Choices.force_field),
+    ),
+    "water_model": _text(
+        lambda text: text or None,
+        metavar="NAME",
+        help="Water model: tip3p, spce, opc, ...; default: that of the force field.",
+    ),
+    "box": _given("Shape of the water box; none: no water."),
+    "padding": _given("Distance from a sphere around the solute to the faces of the box, nm."),
+    "membrane": _text(
+        lambda text: text or None,
+        metavar="POPC",
+        help="Add a membrane in the xy plane: POPC, POPE, DPPC, ...",
+    ),
+    "membrane_centre": _given("Coordinate z of the membrane centre in the file, nm."),
+    "concentration": _given("Salt concentration, mol/l."),
+    "neutralise": _given("Add ions until the charge is 0."),
+    "cation": _given("Cation of the salt.", metavar="ION"),
+    "anion": _given("Anion of the salt.", metavar="ION"),
+    "temperature": _given("Temperature in run.toml, K."),
+    "pressure": _given("Pressure in run.toml, bar."),
+    "nanoseconds": _given("Length of production in run.toml, ns."),
+    "seed": _given("Random seed."),
+}
+
+
+def with_choices(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command an option for each choice; it receives them as its parameter `choices`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [item for item in signature.parameters.values() if item.name != "choices"]
+    types = get_type_hints(Choices)
+    defaults = {field.name: field.default for field in dataclasses.fields(Choices)}
+
+    def parameter(name: str, given: _Given) -> inspect.Parameter:
+        unset = "" if given.kind is str else None
+        return inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults[name] if given.kind is None else unset,
+            annotation=Annotated[given.kind or types[name], given.option],
+        )
+
+    parameters = [*own, *(parameter(name, given) for name, given in OPTIONS.items())]
+
+    @functools.wraps(command)
+    def wrapped(**values: Any) -> None:
+        read = {name: given.read(values.pop(name)) for name, given in OPTIONS.items()}
+        command(**values, choices=Choices(**read))
+
+    wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {item.name: item.annotation for item in parameters}
+    return wrapped
