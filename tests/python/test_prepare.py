@@ -8,6 +8,7 @@ that of missing atoms the whole protein, that of boxes geometry.
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import sys
 from collections import Counter
@@ -21,6 +22,7 @@ from openmm_reference import energy_and_forces
 from terminal import Terminal
 
 from quiltmd import prepare
+from quiltmd.commands.prepare_options import OPTIONS
 from quiltmd.engine.reference import reference
 from quiltmd.errors import QuiltError
 from quiltmd.inputs import load
@@ -452,6 +454,34 @@ def test_missing_libraries_are_named(
     monkeypatch.setitem(sys.modules, "pdbfixer", None)
     with pytest.raises(QuiltError, match=r"PDBFixer.*pip install 'quiltmd\[prepare\]'"):
         prepare.prepare(peptide(), tmp_path / "out")
+
+
+def test_an_option_for_each_choice() -> None:
+    assert set(OPTIONS) == {field.name for field in dataclasses.fields(prepare.Choices)}
+
+
+def test_a_ligand_has_the_energies_of_openff(peptide: Callable[..., Path], tmp_path: Path) -> None:
+    """Alone, by Quilt from the file that is written, and by the System that OpenFF makes of it."""
+    toolkit = pytest.importorskip("openff.toolkit", reason="OpenFF is not installed")
+    pytest.importorskip("openmmforcefields")
+    molecule = toolkit.Molecule.from_smiles("CCO")
+    molecule.generate_conformers(n_conformers=1)
+    made = molecule.conformers.pop()
+    molecule.add_conformer(made + 50 * made.units)  # away from the peptide
+    molecule.to_file(str(tmp_path / "ethanol.sdf"), "SDF")
+    choices = prepare.Choices(ligands=(str(tmp_path / "ethanol.sdf"),), box="none")
+    _, notes = prepare.prepare(peptide(), tmp_path / "out", choices)
+    assert "9 atoms, charge +0, parameters of openff-2.2.1" in checks(notes)
+
+    topology = molecule.to_topology()
+    openff = toolkit.ForceField("openff_unconstrained-2.2.1.offxml")
+    expected = openff.create_openmm_system(topology)
+    places = np.array(molecule.conformers[0].m_as("nanometer"))
+    written = app.ForceField(str(tmp_path / "out" / "LIG.xml"))
+    found = written.createSystem(topology.to_openmm())
+    energies = [energy_and_forces(system, places)[0] for system in (found, expected)]
+    assert energies[0] == pytest.approx(energies[1], abs=1e-2)
+    assert abs(energies[0]) > 1
 
 
 @pytest.mark.slow

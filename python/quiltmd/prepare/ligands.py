@@ -85,6 +85,8 @@ def read_ligand(
     try:
         made = generators.SMIRNOFFTemplateGenerator(molecules=[read], forcefield=force_field)
         parameters = made.generate_residue_template(read)
+    except (ImportError, SyntaxError) as error:  # some parts are imported only now
+        raise _cannot_import(file, error) from None
     except Exception as error:
         raise InputError(
             f"no parameters of {force_field}: {_one_line(error)}; AM1-BCC charges need AmberTools "
@@ -135,14 +137,18 @@ def add_ligands(model: Model, ligands: Sequence[Ligand]) -> Model:
 def _libraries(file: str) -> tuple[Any, Any]:
     try:
         return import_module("openff.toolkit"), import_module("openmmforcefields.generators")
-    except ImportError as error:
-        raise InputError(
-            "a ligand needs openmmforcefields and OpenFF's toolkit, which cannot be imported "
-            f"({_one_line(error)}): conda install -c conda-forge openmmforcefields; or give its "
-            "parameters as an OpenMM ForceField XML (--force-field) and keep it, with hydrogens, "
-            "in the structure",
-            file=file,
-        ) from None
+    except (ImportError, SyntaxError) as error:
+        raise _cannot_import(file, error) from None
+
+
+def _cannot_import(file: str, error: Exception) -> InputError:
+    return InputError(
+        "a ligand needs openmmforcefields and OpenFF's toolkit, which cannot be imported "
+        f"({_one_line(error)}): conda install -c conda-forge openmmforcefields; or give its "
+        "parameters as an OpenMM ForceField XML (--force-field) and keep it, with hydrogens, "
+        "in the structure",
+        file=file,
+    )
 
 
 def _one_line(error: Exception) -> str:
