@@ -22,7 +22,8 @@ constexpr int kBlocksPerProcessor = 8;  // at most; warps take one meeting after
 
 // ---- Placement -----------------------------------------------------------------------------
 
-__global__ void clear_counts(int32_t* counts, const Faults* faults) {
+__global__ void clear_counts(int32_t* counts, const Faults* faults, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   if (!faults->refused) counts[threadIdx.x] = 0;
 }
@@ -37,7 +38,9 @@ __device__ __forceinline__ int next_place(int32_t* count, bool found) {
 
 // Blocks of meetings come first, then those of excluded pairs.
 __global__ void __launch_bounds__(kThreads)
-    place_alchemy_kernel(const __grid_constant__ PlaceAlchemy op, int meeting_blocks) {
+    place_alchemy_kernel(const __grid_constant__ PlaceAlchemy op, int meeting_blocks,
+                         LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   if (op.faults->refused) return;
   const AlchemicalPlacer placer(op);
@@ -183,7 +186,8 @@ __device__ __forceinline__ int64_t* total(const AlchemicalForces& op, int sum) {
 
 template <bool kEnergy>
 __global__ void __launch_bounds__(kThreads)
-    alchemical_forces_kernel(const __grid_constant__ AlchemicalForces op) {
+    alchemical_forces_kernel(const __grid_constant__ AlchemicalForces op, LaunchTimes* times) {
+  const Timed timed(times);
   __shared__ Queue queues[kWarps];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
   const int warp = static_cast<int>(blockIdx.x) * kWarps + thread / kWarp;

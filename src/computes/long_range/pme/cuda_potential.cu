@@ -10,7 +10,8 @@ namespace {
 
 template <int Order>
 __global__ void __launch_bounds__(kWarp)
-    sum_potential_kernel(const __grid_constant__ SumPotential op) {
+    sum_potential_kernel(const __grid_constant__ SumPotential op, LaunchTimes* times) {
+  const Timed timed(times);
   wait_for_previous();
   const int lane = static_cast<int>(threadIdx.x);
   const PlacedPatch patch = op.patches[blockIdx.x];
