@@ -42,6 +42,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ from provenance import provenance
 
 import quiltmd
 from quiltmd.engine.core import Engine, make_engine
+from quiltmd.engine.where import RunHere
 from quiltmd.inputs.standard_systems import system_files
 
 HEAVY_FROM = 0.003  # ps: time steps that need hydrogen mass repartitioning
@@ -158,9 +160,9 @@ def main() -> None:
         )
         name, nonbonded = topology.name, DHFR
 
-    def engine(system: Any, nonbonded: Any, integrator: Any, run: dict[str, Any]) -> Engine:
-        lists = {"list_life": choice.list_life, "list_buffer": choice.list_buffer}
-        return make_engine(system, nonbonded, integrator, {**run, **lists})
+    def engine(system: Any, nonbonded: Any, integrator: Any, run: RunHere) -> Engine:
+        lists = replace(run, list_life=choice.list_life, list_buffer=choice.list_buffer)
+        return make_engine(system, nonbonded, integrator, lists)
 
     def simulation_of(state: quiltmd.State, integrator: Any) -> quiltmd.Simulation:
         return quiltmd.Simulation(

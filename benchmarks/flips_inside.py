@@ -118,7 +118,7 @@ def simulation() -> Any:
         device="cpu",
         threads=1,
         ranks=RANKS,
-        away=2,  # 27 patches
+        patch_reach=2,  # 27 patches
     )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What would lift the limits of some hundred ranks: predictions of what the engine does not do.
 
-    python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--away 1] [--only trees]
+    python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--patch-reach 1] [--only trees]
 
 ApoA1 on the torus of Blue Gene/L as in prediction.py, pencils, and the same with
 - `trees`: a patch that many ranks need goes to some of them, which pass it on; forces come back
@@ -34,7 +34,8 @@ from quiltmd.prediction import predict as predictions
 from quiltmd.prediction.machine import Machine, read_machine
 from quiltmd.prediction.network import Fabric, shape_of
 from quiltmd.prediction.plan import Plan, Planner
-from quiltmd.prediction.tasks import HALO, HALO_STREAM, Graph, Group, Numbers, _Builder
+from quiltmd.prediction.step_kinds import HALO, HALO_STREAM
+from quiltmd.prediction.tasks import Graph, Group, Numbers, _Builder
 
 CHOICES = (
     *("", "trees", "bound", "near", "pairs", "pairs trees", "pairs near", "pairs trees near"),
@@ -210,7 +211,7 @@ def pairs_of_offsets(planner: Planner, edges: NDArray[np.float64]) -> dict[tuple
     random = np.random.default_rng(1)
     a, b = random.random((2, _SAMPLES, 3))
     found = {}
-    for offset in product(*(range(-away, away + 1) for away in planner.about["away"])):
+    for offset in product(*(range(-reach, reach + 1) for reach in planner.about["patch_reach"])):
         apart = np.linalg.norm((b + offset - a) @ edges, axis=1)
         share = float((apart < _REACH).mean())
         if offset >= (0, 0, 0) and share > 0:
@@ -274,11 +275,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--ranks", default="512,4096")
-    parser.add_argument("--away", type=int, default=1)
+    parser.add_argument("--patch-reach", type=int, default=1)
     parser.add_argument("--only", metavar="WORDS", help="choices of these words alone")
     given = parser.parse_args()
     machine, loaded = read_machine("blue-gene-l"), apoa1(given.data)
-    planner = as_published(loaded, (108, 108, 80), 4, given.away)
+    planner = as_published(loaded, (108, 108, 80), 4, given.patch_reach)
     alone, _ = predicted(planner, machine, planner.plan(1), set())
     print("| ranks | with | ms a step | speed-up | halo's most receivers | send queue | parts |")
     print("|---|---|---|---|---|---|---|")

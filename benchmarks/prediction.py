@@ -44,11 +44,13 @@ def stmv(data: Path, **options: Any) -> tuple[System, State]:
     return quiltmd.load(data / "stmv" / "stmv.top", data / "stmv" / "stmv.xtc", **options)
 
 
-def as_published(loaded: tuple[System, State], grid: Tile, every: int, away: int = 1) -> Planner:
+def as_published(
+    loaded: tuple[System, State], grid: Tile, every: int, patch_reach: int = 1
+) -> Planner:
     """A planner with the settings of the papers: 1.2 nm, PME in one step of `every`."""
     nonbonded = quiltmd.Nonbonded(cutoff=1.2, pme_alpha=2.57952, pme_grid=grid, pme_order=4)
     integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=every)
-    return Planner(*loaded, nonbonded, integrator, away=2 if away == 2 else 1)
+    return Planner(*loaded, nonbonded, integrator, patch_reach=2 if patch_reach == 2 else 1)
 
 
 def row_of(one: Prediction, **more: Any) -> Row:
@@ -78,29 +80,33 @@ def cost(data: Path) -> Iterable[Row]:
     for name, tile, grid, mesh in cases:
         nonbonded = quiltmd.Nonbonded(cutoff=1.2, pme_alpha=2.57952, pme_grid=grid, pme_order=4)
         integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=4)
-        for away in (1, 2):
-            planner = Planner(*loaded, nonbonded, integrator, tile, 2 if away == 2 else 1)
+        for patch_reach in (1, 2):
+            planner = Planner(*loaded, nonbonded, integrator, tile, 2 if patch_reach == 2 else 1)
             for ranks in (512, 4096, 16384):
                 begin = time.process_time()
                 (one,) = predict(planner, machine, [ranks], mesh)
                 took = time.process_time() - begin
                 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-                yield row_of(one, system=name, mesh=mesh, away=away, seconds=took, gib=peak)
+                yield row_of(
+                    one, system=name, mesh=mesh, patch_reach=patch_reach, seconds=took, gib=peak
+                )
 
 
 def blue_gene(data: Path) -> Iterable[Row]:
     """ApoA1 on the torus of Blue Gene/L, placed and not, with one-away and two-away patches."""
     machine, loaded = read_machine("blue-gene-l"), apoa1(data)
-    for away in (1, 2):
-        planner = as_published(loaded, (108, 108, 80), 4, away)
+    for patch_reach in (1, 2):
+        planner = as_published(loaded, (108, 108, 80), 4, patch_reach)
         (alone,) = predict(planner, machine, [1])
-        yield row_of(alone, away=away, mesh="", placed="", speedup=1.0)
+        yield row_of(alone, patch_reach=patch_reach, mesh="", placed="", speedup=1.0)
         for ranks in _MANY:
-            for mesh in ("distributed", "pencils") if away == 1 else ("pencils",):
+            for mesh in ("distributed", "pencils") if patch_reach == 1 else ("pencils",):
                 for placed in (True, False):
                     (one,) = predict(planner, machine, [ranks], mesh, placed)
                     speedup = alone.us_per_step / one.us_per_step
-                    yield row_of(one, away=away, mesh=mesh, placed=placed, speedup=speedup)
+                    yield row_of(
+                        one, patch_reach=patch_reach, mesh=mesh, placed=placed, speedup=speedup
+                    )
 
 
 def gpu_cluster(data: Path) -> Iterable[Row]:
@@ -132,8 +138,8 @@ def _islands(loaded: tuple[System, State], tile: Tile, machine: Machine) -> Iter
         ("PME every 2, pencils", every_second, 1, "pencils"),
     ]
     atoms = loaded[0].atoms * tile[0] * tile[1] * tile[2]
-    for name, integrator, away, mesh in choices:
-        planner = Planner(*loaded, quiltmd.Nonbonded(), integrator, tile, away)
+    for name, integrator, patch_reach, mesh in choices:
+        planner = Planner(*loaded, quiltmd.Nonbonded(), integrator, tile, patch_reach)
         for ranks in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
             if mesh == "replicated" and ranks > 64:
                 continue

@@ -31,7 +31,8 @@ def document_of(planner: Any, machine: Any, ranks: int) -> dict[str, Any]:
 
     from quiltmd.prediction.network import Fabric, shape_of
     from quiltmd.prediction.simulate import Simulator
-    from quiltmd.prediction.tasks import HALO, MAIN, Graph, step_graph
+    from quiltmd.prediction.step_kinds import HALO, MAIN
+    from quiltmd.prediction.tasks import Graph, step_graph
 
     network = machine.network.model_copy(update={"latency": 0.0, "hop": _LATENCY})
     machine = machine.model_copy(update={"network": network})
@@ -212,7 +213,7 @@ def main() -> None:
 
         from quiltmd.prediction.machine import read_machine
 
-        planner = as_published(apoa1(given.data), (108, 108, 80), 4, away=2)
+        planner = as_published(apoa1(given.data), (108, 108, 80), 4, patch_reach=2)
         document = document_of(planner, read_machine("blue-gene-l"), given.ranks)
         given.out.write_text(json.dumps(document))
     else:

@@ -22,7 +22,8 @@ namespace nb = nanobind;
 
 template <class T>
 T value(const nb::dict& values, const char* name) {
-  if (!values.contains(name)) throw Error(std::string("missing setting '") + name + "'");
+  if (!values.contains(name))
+    throw Error(std::string("the settings for the core have no '") + name + "': add it");
   return nb::cast<T>(values[name]);
 }
 
@@ -31,7 +32,8 @@ using Array = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
 
 template <class T>
 Array<T> array(const nb::dict& arrays, const char* name) {
-  if (!arrays.contains(name)) throw Error(std::string("missing array '") + name + "'");
+  if (!arrays.contains(name))
+    throw Error(std::string("the system for the core has no array '") + name + "': add it");
   return nb::cast<Array<T>>(arrays[name]);
 }
 
@@ -45,7 +47,9 @@ std::vector<T> flat(const nb::dict& arrays, const char* name) {
 template <class T, size_t N>
 std::vector<std::array<T, N>> rows(const nb::dict& arrays, const char* name) {
   const Array<T> a = array<T>(arrays, name);
-  if (a.size() % N) throw Error(std::string("array '") + name + "' has the wrong shape");
+  if (a.size() % N)
+    throw Error(std::string("array '") + name + "' has " + std::to_string(a.size()) +
+                " values: give rows of " + std::to_string(N));
   std::vector<std::array<T, N>> result(a.size() / N);
   if (a.size()) std::memcpy(result.data(), a.data(), a.size() * sizeof(T));
   return result;
@@ -55,7 +59,7 @@ void check_atoms(std::span<const int32_t> listed, size_t atoms, const char* what
   for (const int32_t a : listed)
     if (a < 0 || static_cast<size_t>(a) >= atoms)
       throw Error(std::string(what) + " names atom " + std::to_string(a) + ", but there are " +
-                  std::to_string(atoms) + " atoms");
+                  std::to_string(atoms) + " atoms, numbered from 0: correct the number");
 }
 
 void check_atoms(const std::vector<std::array<int32_t, 2>>& pairs, size_t atoms, const char* what) {
@@ -71,7 +75,9 @@ void add_terms(System& s, const nb::dict& d, const TermForm& form) {
   if (terms.atoms.size() != count * static_cast<size_t>(form.atoms) ||
       terms.parameters.size() != count * form.parameters.size())
     throw Error(std::string("the arrays '") + form.atom_array + "' and '" + form.parameter_array +
-                "' do not fit together");
+                "' describe different numbers of terms: give each term " +
+                std::to_string(form.atoms) + " atoms and " +
+                std::to_string(form.parameters.size()) + " parameters");
   check_atoms(terms.atoms, s.masses.size(), form.noun);
   if (form.shared_array) {
     const Array<double> shared = array<double>(d, form.shared_array);
@@ -88,7 +94,9 @@ void read_sites(const nb::dict& d, System& s) {
   const auto weights = rows<double, 3 * kParents>(d, "site_weights");
   const auto offsets = rows<double, 4>(d, "site_offsets");
   if (weights.size() != atoms.size() || offsets.size() != atoms.size())
-    throw Error("the arrays 'sites', 'site_weights' and 'site_offsets' do not fit together");
+    throw Error(
+        "the arrays 'sites', 'site_weights' and 'site_offsets' have different numbers of rows: "
+        "give each a row for every virtual site");
   for (size_t k = 0; k < atoms.size(); ++k) {
     Site site{};
     site.atom = atoms[k][0];
@@ -110,7 +118,9 @@ void read_pair_form(const nb::dict& d, System& s) {
   if (d.contains("pair_form")) {
     s.pair_form = value<std::string>(d, "pair_form");
     const Array<double> tables = array<double>(d, "pair_tables");
-    if (tables.ndim() != 3) throw Error("array 'pair_tables' has the wrong shape");
+    if (tables.ndim() != 3)
+      throw Error("array 'pair_tables' has " + std::to_string(tables.ndim()) +
+                  " dimensions: give it the shape (parameters, atom types, atom types)");
     const size_t size = tables.shape(1) * tables.shape(2);
     for (size_t k = 0; k < tables.shape(0); ++k)
       s.pair_tables.emplace_back(tables.data() + k * size, tables.data() + (k + 1) * size);
@@ -135,7 +145,9 @@ void read_solvent(const nb::dict& d, System& s) {
     solvent.atoms.push_back(
         {row[0], row[1], row[2], row[3], row[4], row[5], static_cast<int32_t>(row[6])});
   if (solvent.atoms.size() != s.masses.size())
-    throw Error("the parameters of implicit solvent are not those of all atoms");
+    throw Error("the implicit solvent has parameters of " + std::to_string(solvent.atoms.size()) +
+                " atoms, and the system has " + std::to_string(s.masses.size()) +
+                ": give a row for every atom");
   solvent.neck_distance = flat<double>(given, "neck_distance");
   solvent.neck_height = flat<double>(given, "neck_height");
   solvent.neck_types =
@@ -177,7 +189,9 @@ System system_from(const nb::dict& d) {
   s.constraint_lengths = flat<double>(d, "constraint_lengths");
   read_sites(d, s);
   s.molecules = flat<int32_t>(d, "molecules");
-  if (s.molecules.size() != s.masses.size()) throw Error("array 'molecules' has the wrong shape");
+  if (s.molecules.size() != s.masses.size())
+    throw Error("array 'molecules' has " + std::to_string(s.molecules.size()) + " values for " +
+                std::to_string(s.masses.size()) + " atoms: give one for every atom");
   read_solvent(d, s);
   read_alchemy(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
@@ -196,7 +210,9 @@ static void read_dispersion_mesh(const nb::dict& d, NonbondedSettings& s) {
   if (kind != "pme")
     throw Error("unknown Lennard-Jones method '" + kind + "': choose cutoff or pme");
   if (s.switching != Switching::kNone)
-    throw Error("Lennard-Jones PME goes with no switching function");
+    throw Error(
+        "Lennard-Jones PME cannot be combined with a switching function: choose switching = none, "
+        "or lennard_jones = cutoff");
   s.switching = Switching::kMesh;
   s.dispersion_alpha = value<double>(d, "lj_pme_alpha");
   s.dispersion_grid = grid_from(d, "lj_pme_grid");
@@ -211,7 +227,9 @@ static void read_switching(const nb::dict& d, NonbondedSettings& s) {
                                                      {"gromacs-force", Switching::kGromacsForce}};
   const auto* found = std::find_if(std::begin(kinds), std::end(kinds),
                                    [&](const auto& one) { return one.first == kind; });
-  if (found == std::end(kinds)) throw Error("unknown switching function '" + kind + "'");
+  if (found == std::end(kinds))
+    throw Error("unknown switching function '" + kind +
+                "': choose none, potential, charmm, charmm-force or gromacs-force");
   s.switching = found->second;
   if (s.switching == Switching::kNone) return;
   s.switch_distance = value<double>(d, "switch_distance");
@@ -244,7 +262,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   if (s.has_reaction_field()) {
     const auto dielectric = value<double>(d, "dielectric");
     s.dielectric = dielectric > 0 ? dielectric : std::numeric_limits<double>::infinity();
-    s.field_of_excluded = value<bool>(d, "field_of_excluded");
+    s.reaction_field_on_exclusions = value<bool>(d, "reaction_field_on_exclusions");
   }
   if (!s.has_ewald_split()) return s;
   s.order = value<int>(d, "pme_order");
@@ -282,8 +300,10 @@ IntegratorSettings integrator_from(const nb::dict& d) {
 }
 
 ListSettings lists_from(const nb::dict& d) {
-  const auto away = value<std::array<int, 3>>(d, "away");
-  return {value<int>(d, "list_life"), value<double>(d, "list_buffer"), {away[0], away[1], away[2]}};
+  const auto patch_reach = value<std::array<int, 3>>(d, "patch_reach");
+  return {value<int>(d, "list_life"),
+          value<double>(d, "list_buffer"),
+          {patch_reach[0], patch_reach[1], patch_reach[2]}};
 }
 
 RunSettings run_from(const nb::dict& d) {
@@ -309,7 +329,9 @@ Box box_from(const Matrix& m) {
   const double* r = m.data();
   if (std::abs(r[1]) > 1e-9 || std::abs(r[2]) > 1e-9 || std::abs(r[5]) > 1e-9 || !(r[0] > 0) ||
       !(r[4] > 0) || !(r[8] > 0))
-    throw Error("box vectors must be lower triangular with a positive diagonal");
+    throw Error(
+        "the box vectors are not lower triangular with a positive diagonal: rotate the system so "
+        "that a lies along x and b in the xy plane");
   return {r[0], r[3], r[4], r[6], r[7], r[8]};
 }
 

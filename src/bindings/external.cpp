@@ -37,7 +37,9 @@ class PythonProvider : public Provider {
         nb::cast<std::tuple<double, Points, std::array<double, Symmetric::kParts>>>(given);
     ExternalOutput out{points_from(forces), energy, {}};
     if (out.forces.size() != input.positions.size())
-      throw Error("an external force gave forces of another number of atoms");
+      throw Error(
+          "an external force returned forces of a wrong number of atoms: return one row for each "
+          "atom that it was given");
     for (int v = 0; v < Symmetric::kParts; ++v) out.virial[v] = virial[static_cast<size_t>(v)];
     return out;
   }

@@ -19,7 +19,10 @@ namespace {
 nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of_node,
               const std::array<int, 3>& torus) {
   const auto sharing = mesh_sharing_named(mesh);
-  if (!sharing) throw Error("a plan is for PME distributed, in pencils or replicated: choose one");
+  if (!sharing)
+    throw Error(
+        "a plan needs a way to share PME other than 'auto': choose distributed, pencils or "
+        "replicated");
   StepForecast found;
   {
     nb::gil_scoped_release release;
@@ -29,8 +32,8 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   for (const PlannedRank& r : found.ranks)
     for (const double value :
          {double(r.patches), double(r.proxies), double(r.computes), double(r.interior_computes),
-          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, r.planes, r.lines,
-          double(r.mesh_row)})
+          r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, r.transforms.planes,
+          r.transforms.lines, double(r.transforms.row)})
       rows.push_back(value);
   std::vector<int64_t> messages;
   for (const PlannedMessage& m : found.messages)
@@ -55,7 +58,8 @@ nb::dict describe(const Planner& planner) {
   out["atoms"] = planner.atoms();
   out["patches"] = setup.grid.size();
   out["cells"] = nb::make_tuple(setup.grid.cells.x, setup.grid.cells.y, setup.grid.cells.z);
-  out["away"] = nb::make_tuple(setup.grid.away.x, setup.grid.away.y, setup.grid.away.z);
+  out["patch_reach"] =
+      nb::make_tuple(setup.grid.patch_reach.x, setup.grid.patch_reach.y, setup.grid.patch_reach.z);
   out["list_life"] = setup.lists.life;
   out["list_buffer"] = setup.lists.buffer;
   out["volume"] = setup.grid.box.volume();

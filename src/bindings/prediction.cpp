@@ -93,7 +93,9 @@ nb::dict run(const StepSimulator& simulator, Network& network, const Array<doubl
 }
 
 nb::object hops(const Network& network, const Array<int64_t>& from, const Array<int64_t>& to) {
-  if (from.size() != to.size()) throw Error("each sender has a receiver");
+  if (from.size() != to.size())
+    throw Error("there are " + std::to_string(from.size()) + " senders and " +
+                std::to_string(to.size()) + " receivers: give as many of each");
   std::vector<int32_t> found(from.size());
   for (size_t i = 0; i < found.size(); ++i)
     found[i] = network.hops(static_cast<int>(from(i)), static_cast<int>(to(i)));

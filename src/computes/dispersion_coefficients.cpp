@@ -10,13 +10,15 @@ namespace quiltmd {
 
 std::vector<double> dispersion_coefficients(const System& system) {
   if (system.pair_form != "lennard-jones")
-    throw Error("Lennard-Jones PME is for Lennard-Jones interactions, not for " + system.pair_form);
+    throw Error("Lennard-Jones PME needs Lennard-Jones interactions, and the pair form is " +
+                system.pair_form + ": choose lennard_jones = cutoff");
   const auto types = static_cast<size_t>(system.pair_type_count);
   std::vector<double> found;
   for (const int32_t type : system.pair_types) {
     const double c6 = system.pair_tables[1][static_cast<size_t>(type) * (types + 1)];
     if (c6 < 0)
-      throw Error("Lennard-Jones PME: type " + std::to_string(type) + " has a negative C6");
+      throw Error("Lennard-Jones PME needs C6 coefficients that are not negative, and atom type " +
+                  std::to_string(type) + " has a negative one: choose lennard_jones = cutoff");
     found.push_back(std::sqrt(c6));
   }
   return found;

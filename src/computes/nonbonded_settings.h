@@ -34,7 +34,7 @@ struct NonbondedSettings {
   // Of the medium beyond the cutoff; infinite for a conductor. Whether excluded pairs within the cutoff, and
   // each charge by itself, feel its field, as in GROMACS; in OpenMM they do not.
   double dielectric = 78.3;
-  bool field_of_excluded = true;
+  bool reaction_field_on_exclusions = true;
 
   bool has_cutoff() const { return std::isfinite(cutoff); }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }

@@ -29,26 +29,16 @@ struct PressureBath {
   double surface_tension;  // of all surfaces normal to c together, kJ/mol/nm^2
 };
 
-// What energies and forces of some terms are multiplied by, 1 at first; and the names by which
-// set_conditions() knows them. Another one is a row here, where it acts, and a keyword in Python.
-enum Strength { kRestraintStrength, kStrengths };
-inline constexpr const char* kStrengthNames[kStrengths] = {"restraints"};
-struct Strengths {
-  double of[kStrengths];
-};
-constexpr Strengths full_strengths() {
-  Strengths full{};
-  for (double& one : full.of) one = 1;
-  return full;
-}
+// By which set_conditions() knows the strength of restraints.
+inline constexpr const char* kRestraintStrength = "restraints";
 
 // No initialisers: a GPU keeps a copy of the heat bath in shared memory.
 struct Conditions {
   HeatBath bath;
   Box box;
   PressureBath pressure_bath;
-  Strengths strengths;
-  Lambdas lambdas;  // of alchemical atoms, where there are any
+  double restraint_strength;  // energies and forces of restraints are multiplied by it
+  Lambdas lambdas;            // of alchemical atoms, where there are any
 };
 
 }  // namespace quiltmd

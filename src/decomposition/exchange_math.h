@@ -120,8 +120,8 @@ QMD_HD PlacedPatch proxy_patch(const ReceiveCounts& op, int k, const MessageWord
 
 // What a padding slot of a proxy holds, as place_padding() does for owned patches.
 QMD_HD void place_proxy_padding(const Slots& s, int patch, int slot) {
-  const float away = kFarAway * static_cast<float>(patch + 1);
-  s.local[slot] = {away, away, away, 0};
+  const float far_off = kFarAway * static_cast<float>(patch + 1);
+  s.local[slot] = {far_off, far_off, far_off, 0};
   s.low[slot] = {0, 0, 0, 0};
   s.pair_numbers[slot] = {0, 0};
   s.atom[slot] = -1;

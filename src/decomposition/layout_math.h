@@ -98,9 +98,9 @@ QMD_HD Float4 place_atom(const PlaceGroups& op, const GroupRecord& record, int i
 // the empty slots of other patches.
 QMD_HD void place_padding(const PlaceGroups& op, int patch, int slot) {
   const Slots& s = op.slots;
-  const float away = kFarAway * static_cast<float>(patch + 1);
+  const float far_off = kFarAway * static_cast<float>(patch + 1);
   s.position[slot] = s.reference[slot] = s.velocity[slot] = {0, 0, 0};
-  s.local[slot] = {away, away, away, 0};
+  s.local[slot] = {far_off, far_off, far_off, 0};
   s.low[slot] = {0, 0, 0, 0};
   s.pair_numbers[slot] = {0, 0};
   s.atom[slot] = -1;

@@ -15,8 +15,8 @@ int cells_along(double low, double high, double width) {
   const double layers = std::floor(high / width) - std::floor(low / width) + 1;
   if (!(layers < kMaxCells))
     throw Error(
-        "atoms, or atoms and the places where restraints hold them, are too far apart for a system "
-        "without a periodic box");
+        "a system without a periodic box is too large: atoms, or the points where restraints hold "
+        "them, are too far apart; move them closer, or give a periodic box");
   const int count = static_cast<int>(layers), spare = 1 + count / 4;
   return 2 * (count + spare + 1);
 }

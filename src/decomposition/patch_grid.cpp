@@ -19,11 +19,11 @@ namespace {
 
 int wrapped(int i, int n) { return ((i % n) + n) % n; }
 
-std::vector<Int3> half_shell(Int3 away) {
+std::vector<Int3> half_shell(Int3 patch_reach) {
   std::vector<Int3> offsets{{0, 0, 0}};
-  for (int x = 0; x <= away.x; ++x)
-    for (int y = -away.y; y <= away.y; ++y)
-      for (int z = -away.z; z <= away.z; ++z)
+  for (int x = 0; x <= patch_reach.x; ++x)
+    for (int y = -patch_reach.y; y <= patch_reach.y; ++y)
+      for (int z = -patch_reach.z; z <= patch_reach.z; ++z)
         if (x > 0 || y > 0 || (y == 0 && z > 0)) offsets.push_back({x, y, z});
   return offsets;
 }
@@ -60,10 +60,10 @@ int patch_of(const PatchGrid& grid, Vec3d point) {
   return grid.index(cell);
 }
 
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away, double span,
-                          std::optional<Int3> cells) {
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patch_reach,
+                          double span, std::optional<Int3> cells) {
   const Vec3d widths = box.widths();
-  const PatchRule rule{std::max(2 * cutoff, reach), reach, span, away};
+  const PatchRule rule{std::max(2 * cutoff, reach), reach, span, patch_reach};
   if (!rule.serves(box)) {
     char text[256];
     std::snprintf(text, sizeof text,
@@ -72,13 +72,13 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away
                   std::min({widths.x, widths.y, widths.z}), cutoff, rule.narrowest);
     throw Error(text);
   }
-  refuse_too_many(
-      {away.x * widths.x / reach, away.y * widths.y / reach, away.z * widths.z / reach});
+  refuse_too_many({patch_reach.x * widths.x / reach, patch_reach.y * widths.y / reach,
+                   patch_reach.z * widths.z / reach});
   PatchGrid grid{box,
                  rule.cells(box, cells.value_or(Int3{})),
-                 away,
-                 {reach / away.x, reach / away.y, reach / away.z},
-                 half_shell(away),
+                 patch_reach,
+                 {reach / patch_reach.x, reach / patch_reach.y, reach / patch_reach.z},
+                 half_shell(patch_reach),
                  {},
                  rule,
                  Holds::kNeighbours,

@@ -18,7 +18,8 @@ struct PatchRule {
   double narrowest;  // width that a box must have, nm
   double reach;      // of the half shell, nm
   double span;       // of bonded terms, nm
-  Int3 away;  // reach of the half shell in patches along x, y, z: 1 (one-away) or 2 (two-away)
+  Int3
+      patch_reach;  // reach of the half shell in patches along x, y, z: 1 (one-away) or 2 (two-away)
 
   QMD_HD bool serves(const Box& box) const {
     const Vec3d widths = box.widths();
@@ -31,9 +32,9 @@ struct PatchRule {
     for (int d = 0; d < 3; ++d) {
       const double half = widths[d] / 2, apart = span < half ? span : half;
       const double least = reach > apart ? reach : apart;
-      found[d] = cells_along(widths[d] * away[d] / least, before[d]);
+      found[d] = cells_along(widths[d] * patch_reach[d] / least, before[d]);
       // Terms wider than half the box may be in patches all around it.
-      if (span > half && found[d] > away[d] + 1) found[d] = away[d] + 1;
+      if (span > half && found[d] > patch_reach[d] + 1) found[d] = patch_reach[d] + 1;
     }
     return found;
   }
@@ -56,7 +57,7 @@ enum class Holds { kNeighbours, kAll };
 struct PatchGrid {
   Box box;
   Int3 cells;
-  Int3 away;                  // as in the rule
+  Int3 patch_reach;           // as in the rule
   Vec3d least_width;          // nm; patches that are narrower do not serve
   std::vector<Int3> offsets;  // the half shell: code -> offset; code 0 is the patch itself
   std::vector<Vec3d> shifts;  // code -> from a patch's centre to that neighbour's, nm
@@ -85,8 +86,8 @@ QMD_HD Vec3d patch_shift(const Box& box, Int3 cells, Int3 offset) {
 // The patch that a point (nm, any image) lies in.
 int patch_of(const PatchGrid& grid, Vec3d point);
 
-// Patches as narrow as `reach / away` allows along each dimension: any two atoms closer than `reach` are
-// then in patches at most `away` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
+// Patches as narrow as `reach / patch_reach` allows along each dimension: any two atoms closer than `reach` are
+// then in patches at most `patch_reach` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
 // Atoms of one bonded term are at most `span` apart, or half the box, beyond which another image is
 // nearer; where that is more than the reach, patches are wider.
 // Throws Error when the box is narrower than twice the cutoff.
@@ -94,8 +95,8 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 // A box that has changed keeps the `cells` that it had while they are wide enough. They become fewer as
 // soon as they are not, but more only with 3 % to spare: a box that fluctuates about a limit does
 // not change them again and again. So cells depend on what boxes came before, and are part of a State.
-PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 away, double span = 0,
-                          std::optional<Int3> cells = {});
+PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patch_reach,
+                          double span = 0, std::optional<Int3> cells = {});
 
 // Upper bound on the slots of so many atoms, however they are spread: every patch is padded to whole
 // clusters.

@@ -21,8 +21,8 @@ void require_numbers(size_t slots) {
   constexpr size_t kMost = size_t{kSlotMask} + 1;
   if (slots <= kMost) return;
   throw Error("there are too many atoms for one rank: they may need " + std::to_string(slots) +
-              " places, of which " + std::to_string(kMost) +
-              " can be numbered; use more ranks (GPUs), or simulate fewer atoms");
+              " slots, and a rank has at most " + std::to_string(kMost) +
+              "; use more ranks (GPUs), or fewer atoms");
 }
 
 }  // namespace
@@ -70,19 +70,19 @@ void SlotMemory::upload_tables(const std::vector<Float2>& numbers) {
   exact_shifts_ = make_.room<Vec3d>(patch_grid.shifts.size());
   conditions = make_.zeros<Conditions>(1);
   box_before = make_.room<Box>(1);
-  grid_ = {patch_grid.cells, patch_grid.away, patch_grid.codes(),
-           offsets_.data(),  shifts_.data(),  exact_shifts_.data()};
+  grid_ = {patch_grid.cells, patch_grid.patch_reach, patch_grid.codes(),
+           offsets_.data(),  shifts_.data(),         exact_shifts_.data()};
 }
 
 void SlotMemory::set_conditions(const HeatBath& bath, const PressureBath& pressure_bath,
-                                const Strengths& strengths, const Lambdas& lambdas) {
+                                double restraint_strength, const Lambdas& lambdas) {
   std::vector<Vec3f> shifts;
   for (const Vec3d& v : patch_grid.shifts)
     shifts.push_back({static_cast<float>(v.x), static_cast<float>(v.y), static_cast<float>(v.z)});
   device.copy(box_before.data(), &conditions.data()->box, sizeof(Box), Stream::kMain);
   shifts_.upload(shifts);
   exact_shifts_.upload(patch_grid.shifts);
-  conditions.upload({{bath, patch_grid.box, pressure_bath, strengths, lambdas}});
+  conditions.upload({{bath, patch_grid.box, pressure_bath, restraint_strength, lambdas}});
 }
 
 ShiftPatches SlotMemory::shift_patches() {

@@ -51,10 +51,10 @@ class SlotMemory {
   // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
   std::vector<int32_t> placed_index() const;
 
-  // Uploads the baths, the strengths, the lambdas and the box of the grid; the previous box is kept in `box_before`.
-  // Addresses do not change, so recordings stay valid.
+  // Uploads the baths, the strength of restraints, the lambdas and the box of the grid; the previous
+  // box is kept in `box_before`. Addresses do not change, so recordings stay valid.
   void set_conditions(const HeatBath& bath, const PressureBath& pressure_bath = {},
-                      const Strengths& strengths = full_strengths(), const Lambdas& lambdas = {});
+                      double restraint_strength = 1, const Lambdas& lambdas = {});
   // A barostat has changed the box on the device: the vectors between patches follow; and whether they
   // still suit it.
   ShiftPatches shift_patches();

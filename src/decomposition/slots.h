@@ -83,7 +83,7 @@ struct AtomTable {
 // The patch grid as kernels see it.
 struct GridView {
   Int3 cells;                 // patches per dimension
-  Int3 away;                  // reach of the half shell in patches, by dimension
+  Int3 patch_reach;           // reach of the half shell in patches, by dimension
   int codes;                  // offsets in the half shell, own patch included as code 0
   const Int3* offsets;        // by code
   const Vec3f* shifts;        // by code: from the own patch's centre to the neighbour's

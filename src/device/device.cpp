@@ -38,11 +38,13 @@ std::unique_ptr<Download> Device::start_download(const std::vector<MemoryPiece>&
 }
 
 MemoryHandle Device::share(const void*) const {
-  throw Error("the memory of a " + describe().kind + " device is not shared with other processes");
+  throw Error("a " + describe().kind +
+              " device cannot share its memory with other processes: choose another transport");
 }
 
 void* Device::open(const MemoryHandle&) {
-  throw Error("a " + describe().kind + " device does not reach memory of other processes");
+  throw Error("a " + describe().kind +
+              " device cannot access the memory of other processes: choose another transport");
 }
 
 void Device::enqueue(const char*, Stream, const std::function<void(void*)>& work) { work(nullptr); }

@@ -19,7 +19,8 @@ void read_sets(const Parameters& parameters, int (&sets)[3]) {
   for (int d = 0; d < 3; ++d) {
     sets[d] = parameters.integer(names[d]);
     if (sets[d] < 0 || sets[d] > d || sets[sets[d]] != sets[d])
-      throw Error(parameters.kind + ": axes are coupled to themselves or to one before them");
+      throw Error(parameters.kind +
+                  ": set_x, set_y and set_z must each name their own axis or an earlier one");
   }
 }
 
@@ -34,7 +35,7 @@ Barostat barostat_of_axes(const Parameters& parameters) {
   read_axes(parameters, "compressibility", barostat.bath.mobility);
   for (const double compressibility : barostat.bath.mobility)
     if (!(compressibility >= 0))
-      throw Error(parameters.kind + ": a compressibility is not negative");
+      throw Error(parameters.kind + ": the compressibility must not be negative");
   barostat.bath.surface_tension = parameters.number("surface_tension");
   return barostat;
 }

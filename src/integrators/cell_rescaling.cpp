@@ -52,8 +52,8 @@ Barostat rescaling(const Parameters& parameters, const BarostatInput& input, Cel
 Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input) {
   if (!(input.temperature > 0))
     throw Error(
-        "cell_rescaling: the noise of the box needs a temperature: use langevin_middle, or a "
-        "thermostat");
+        "cell_rescaling needs a temperature for the fluctuations of the box: use langevin_middle, "
+        "or add a thermostat");
   return rescaling(parameters, input, CellNoise::kThermal);
 }
 

@@ -13,8 +13,9 @@ namespace quiltmd {
 std::vector<uint8_t> baths_of_groups(const System& system, const std::vector<uint8_t>& of_atom,
                                      size_t baths) {
   if (of_atom.size() != system.masses.size())
-    throw Error("heat baths of " + std::to_string(of_atom.size()) + " atoms, but the system has " +
-                std::to_string(system.masses.size()));
+    throw Error("heat baths are given for " + std::to_string(of_atom.size()) +
+                " atoms, but the system has " + std::to_string(system.masses.size()) +
+                ": give one for every atom");
   const auto input = [&](int32_t atom) { return system.input_index[static_cast<size_t>(atom)]; };
   const auto bath = [&](int32_t atom) { return of_atom[static_cast<size_t>(input(atom))]; };
   std::vector<uint8_t> of_group;
@@ -22,11 +23,13 @@ std::vector<uint8_t> baths_of_groups(const System& system, const std::vector<uin
     const int32_t first = system.group_start[g];
     if (bath(first) >= baths)
       throw Error("atom " + std::to_string(input(first)) + " is in heat bath " +
-                  std::to_string(bath(first)) + " of " + std::to_string(baths));
+                  std::to_string(bath(first)) + ", but there are " + std::to_string(baths) +
+                  ", numbered from 0");
     for (int32_t atom = first + 1; atom < system.group_start[g + 1]; ++atom)
       if (bath(atom) != bath(first))
         throw Error("atom " + std::to_string(input(atom)) + " is in another heat bath than atom " +
-                    std::to_string(input(first)) + ", to whose hydrogen group it belongs");
+                    std::to_string(input(first)) +
+                    ", with which it shares a hydrogen group: put both into one heat bath");
     of_group.push_back(bath(first));
   }
   return of_group;

@@ -21,8 +21,8 @@ LangevinBath read_bath(const Parameters& parameters, const std::string& suffix) 
   const double timestep = parameters.number("timestep");
   const double temperature = parameters.number("temperature" + suffix);
   const double friction = parameters.number("friction" + suffix);
-  if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
-  if (!(friction >= 0)) throw Error(parameters.kind + ": a friction is not negative");
+  if (!(temperature >= 0)) throw Error(parameters.kind + ": the temperature must not be negative");
+  if (!(friction >= 0)) throw Error(parameters.kind + ": the friction must not be negative");
   const double keep = std::exp(-friction * timestep);
   const double thermal = kBoltzmann * temperature;
   return {temperature,
@@ -34,7 +34,7 @@ LangevinBath read_bath(const Parameters& parameters, const std::string& suffix) 
 StepPlan plan_without_baths(const Parameters& parameters, const Thermostat* thermostat) {
   if (thermostat)
     throw Error(parameters.kind +
-                " is a thermostat by itself: leave out the other one, or choose velocity_verlet");
+                " contains a thermostat: leave out the other one, or choose velocity_verlet");
   StepPlan plan;
   // A smaller Verlet buffer is enough here: few pairs approach each other by more than 0.65 of the
   // largest displacement of a single atom. What they miss is a force at the cutoff; the resulting 0.05

@@ -49,8 +49,8 @@ StepTask decide(const AxisSets& sets, uint64_t seed) {
 Barostat monte_carlo_barostat(const Parameters& parameters, const BarostatInput& input) {
   if (!(input.temperature > 0))
     throw Error(
-        "monte_carlo: the acceptance of a box needs a temperature: use langevin_middle, or a "
-        "thermostat");
+        "monte_carlo needs a temperature to accept changes of the box: use langevin_middle, or add "
+        "a thermostat");
   Barostat barostat = barostat_of_axes(parameters);
   AxisSets sets{};
   read_sets(parameters, sets.of);

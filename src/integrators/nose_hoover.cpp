@@ -24,8 +24,8 @@ void add_variables(const std::string& of, int length, std::vector<Variable>& var
 int chain_length(const Parameters& parameters) {
   const int length = parameters.integer("chain_length");
   if (length < 1 || length > kLongestChain)
-    throw Error(parameters.kind + ": a chain has 1 to " + std::to_string(kLongestChain) +
-                " thermostats");
+    throw Error(parameters.kind + ": 'chain_length' must be from 1 to " +
+                std::to_string(kLongestChain));
   return length;
 }
 

@@ -44,7 +44,7 @@ struct Parameters {
   }
   const Value& at(const std::string& name) const {
     const auto found = values.find(name);
-    if (found == values.end()) throw Error(kind + ": missing setting '" + name + "'");
+    if (found == values.end()) throw Error(kind + " has no setting '" + name + "': add it");
     return found->second;
   }
 };

@@ -69,7 +69,8 @@ CentreOfMass centre_of_mass_from(const Parameters& parameters) {
                            parameters.values.contains("remove_com_with_lists")};
   if (found.remove_every < 0)
     throw Error(
-        "the motion of the centre of mass must be removed every 1 or more steps, or 0: never");
+        "remove_com_every must not be negative: give the number of steps between removals of the "
+        "motion of the centre of mass, or 0 for none");
   if (found.resting < 0 || found.resting > 7)
     throw Error("resting_axes must be a sum of 1 for x, 2 for y and 4 for z");
   return found;
@@ -83,8 +84,8 @@ void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& p
   if (barostat.stage.every % plan.long_range_every != 0)
     throw Error(
         parameters.kind +
-        ": between actions of the long-range force the pressure means nothing; 'every' must "
-        "be a multiple of long_range_every");
+        ": 'every' must be a multiple of long_range_every, because the pressure is defined only "
+        "at steps with the long-range force");
   plan.rebuild_stage = std::move(barostat.stage);
   plan.baths.pressure = barostat.bath;
 }
@@ -159,10 +160,9 @@ IntegratorSettings with_conditions(IntegratorSettings settings,
   for (const auto& [name, value] : conditions) {
     const auto found = owner.find(name);
     if (found == owner.end()) {
-      std::vector<std::string> names{"box"};
-      names.insert(names.end(), std::begin(kStrengthNames), std::end(kStrengthNames));
+      std::vector<std::string> names{"box", kRestraintStrength};
       for (const auto& [known, part] : owner) names.push_back(known);
-      throw Error("'" + name + "' cannot be changed while this simulation goes on, only " +
+      throw Error("'" + name + "' cannot be changed during this simulation: choose from " +
                   listed(names));
     }
     found->second->values[name] = value;
@@ -183,8 +183,8 @@ size_t baths_of_groups(const IntegratorSettings& settings) {
   if (!has_groups(part)) return 0;
   const int baths = part.integer("baths");
   if (baths < 1 || baths > kMaxHeatBaths)
-    throw Error(part.kind + ": there may be 1 to " + std::to_string(kMaxHeatBaths) +
-                " heat baths, not " + std::to_string(baths));
+    throw Error(part.kind + ": the number of heat baths must be from 1 to " +
+                std::to_string(kMaxHeatBaths) + ", not " + std::to_string(baths));
   return static_cast<size_t>(baths);
 }
 
@@ -195,7 +195,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreed
   const double timestep = parameters.number("timestep");
   if (!(timestep > 0)) throw Error("the time step must be positive");
   const int long_range_every = parameters.integer("long_range_every");
-  if (long_range_every < 1) throw Error("the long-range force must act every 1 or more steps");
+  if (long_range_every < 1) throw Error("long_range_every must be 1 or more steps");
   static_cast<void>(baths_of_groups(settings));  // refuses more than there may be
   const CentreOfMass centre_of_mass = centre_of_mass_from(parameters);
   const int at_rest = centre_of_mass.axes_at_rest();
@@ -220,8 +220,8 @@ StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreed
     plan.baths = thermostat->baths;
     if (plan.couple_every % long_range_every != 0)
       throw Error(settings.thermostat->kind +
-                  ": between actions of the long-range force the kinetic energy means nothing; "
-                  "'every' must be a multiple of long_range_every");
+                  ": 'every' must be a multiple of long_range_every, because the kinetic energy is "
+                  "defined only at steps with the long-range force");
   }
   plan.baths.heat.thermal = kBoltzmann * plan.baths.temperature;
   if (settings.barostat) add_barostat(*settings.barostat, large_molecules, plan);

@@ -102,7 +102,7 @@ CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& s
                               double time) {
   const double temperature = parameters.number("temperature" + suffix);
   const double time_constant = parameters.number("time_constant" + suffix);
-  if (!(temperature >= 0)) throw Error(parameters.kind + ": a temperature is not negative");
+  if (!(temperature >= 0)) throw Error(parameters.kind + ": the temperature must not be negative");
   if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
   return {temperature, {kBoltzmann * temperature, std::exp(-time / time_constant), 0}};
 }

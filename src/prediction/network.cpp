@@ -25,8 +25,9 @@ Network::Network(const NetworkSettings& settings, std::optional<Island> island, 
   if (settings_.topology == NetworkTopology::kTorus) {
     if (nodes_ > n.x * n.y * n.z)
       throw Error("a torus of " + std::to_string(n.x) + " x " + std::to_string(n.y) + " x " +
-                  std::to_string(n.z) + " nodes has no room for " + std::to_string(ranks) +
-                  " ranks" + (size_ > 1 ? " on " + std::to_string(nodes_) + " nodes" : ""));
+                  std::to_string(n.z) + " nodes is too small for " + std::to_string(ranks) +
+                  " ranks" + (size_ > 1 ? " on " + std::to_string(nodes_) + " nodes" : "") +
+                  ": give a larger torus, or fewer ranks");
     nodes_ = n.x * n.y * n.z;
   }
   first_inner_ = 2 * (int64_t{ranks} + int64_t{nodes_} * settings_.ports);

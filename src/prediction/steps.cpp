@@ -56,7 +56,7 @@ class StepRun {
       }
     }
     if (ended_ != graph_.tasks())
-      throw Error("tasks of a step wait for each other: " +
+      throw Error("the tasks of a step wait for each other in a circle: " +
                   std::to_string(graph_.tasks() - ended_) + " of them never start");
     return std::move(times_);
   }
@@ -303,7 +303,7 @@ void StepSimulator::check() const {
                     graph_.fixed.size() == n && graph_.work.size() == n &&
                     graph_.before.size() == graph_.after.size() && graph_.source.size() == m &&
                     graph_.user.size() == m;
-  if (!fits) throw Error("lists of tasks differ in length");
+  if (!fits) throw Error("the lists that describe the tasks of a step differ in length");
   const auto within = [](const std::vector<int32_t>& numbers, int64_t end) {
     return std::all_of(numbers.begin(), numbers.end(),
                        [end](int32_t i) { return i >= 0 && i < end; });
@@ -316,7 +316,9 @@ void StepSimulator::check() const {
 }
 
 StepTimes StepSimulator::run(Network& network, const std::vector<double>& starts) const {
-  if (starts.size() != static_cast<size_t>(ranks_)) throw Error("each rank has one start");
+  if (starts.size() != static_cast<size_t>(ranks_))
+    throw Error("a step has " + std::to_string(starts.size()) + " start times for " +
+                std::to_string(ranks_) + " ranks: give one for each");
   if (model_ == RankModel::kSerial) return SerialRun(*this, network, starts).run();
   return StreamsRun(*this, network, starts).run();
 }

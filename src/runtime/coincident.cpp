@@ -152,8 +152,8 @@ bool vanishes(const Terms& terms, int term, const Box& box) {
   throw SimulationError(
       step, "atom " + std::to_string(first) + " and atom " + std::to_string(second) +
                 " are at the same point and " + why +
-                ", so the force between them has no direction: correct the structure, which "
-                "minimisation cannot do");
+                ", so the force between them has no direction: correct the structure, because "
+                "minimisation cannot separate them");
 }
 
 }  // namespace

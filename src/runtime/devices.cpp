@@ -33,7 +33,7 @@ int socket_in(const std::string& name) {
   text.remove_prefix(kSocket.size());
   const int number = take_number(text);
   if (number < 0 || !text.empty())
-    throw Error("device '" + name + "' names no socket by its number");
+    throw Error("device '" + name + "' must name a socket by its number, such as socket:5");
   return number;
 }
 
@@ -110,7 +110,8 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
 void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
   if (!name.starts_with("cuda")) return;
   if (nonbonded.has_fmm())
-    throw Error("the fast multipole method runs on the device cpu alone: choose that, or PME");
+    throw Error(
+        "the fast multipole method runs only on device cpu: choose device cpu, or method pme");
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }
 
@@ -124,7 +125,9 @@ MessageRoute message_route_named(const std::string& name) {
 
 bool kernels_exchange(MessageRoute route, const std::vector<std::unique_ptr<Device>>& devices) {
   if (route == MessageRoute::kNccl)
-    throw Error("transport 'nccl' is for ranks in processes of their own");
+    throw Error(
+        "transport 'nccl' needs ranks in separate processes: give hosts, start them with mpirun, "
+        "or choose auto, peer or staged");
   bool all = true, apart = true;
   for (const auto& a : devices)
     for (const auto& b : devices) {

@@ -36,16 +36,13 @@ constexpr int kMeshTurns = 3, kWarmUpLives = 1, kTimedLives = 3;
 // By how much the way that the size of the grid does not suggest must be faster.
 constexpr double kClearlyFaster = 0.98;
 
-// Takes the strengths out of the values of conditions; those that are not there stay.
-Strengths take_strengths(std::map<std::string, double>& values, Strengths strengths) {
-  for (size_t k = 0; k < kStrengths; ++k) {
-    const auto given = values.extract(kStrengthNames[k]);
-    if (!given) continue;
-    if (!std::isfinite(given.mapped()) || given.mapped() < 0)
-      throw Error("the strength of " + given.key() + " must be a finite number, not negative");
-    strengths.of[k] = given.mapped();
-  }
-  return strengths;
+// Takes the strength of restraints out of the values of conditions; without one it stays.
+double take_restraint_strength(std::map<std::string, double>& values, double strength) {
+  const auto given = values.extract(kRestraintStrength);
+  if (!given) return strength;
+  if (!std::isfinite(given.mapped()) || given.mapped() < 0)
+    throw Error("the strength of restraints must be a finite number, not negative");
+  return given.mapped();
 }
 
 // The same of lambdas.
@@ -83,11 +80,13 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   if (system_.alchemy) lambdas_ = system_.alchemy->start;
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   if (run.own && (run.own->rank < 0 || run.own->rank >= run.ranks))
-    throw Error("a rank is less than the number of ranks");
+    throw Error("rank " + std::to_string(run.own->rank) + " does not exist: there are " +
+                std::to_string(run.ranks) + ", numbered from 0");
   if (run.own && (run.own->sockets.size() != static_cast<size_t>(run.ranks) ||
                   run.own->links.machines.size() != static_cast<size_t>(run.ranks)))
     throw Error(
-        "a rank in a process of its own needs a socket to each other rank, and its machine");
+        "a rank in a separate process needs a socket to every other rank and the number of its "
+        "machine");
   check_device_can(run.device, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
   check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
@@ -103,14 +102,15 @@ void Engine::take_external() {
   if (run_.external.empty()) return;
   if (!devices_.front()->capabilities().runs_at_once)
     throw Error("the external force '" + run_.external.front().name +
-                "' runs on the CPU alone: choose device cpu");
+                "' runs only on the CPU: choose device cpu");
   std::vector<int32_t> internal(system_.input_index.size());
   for (size_t i = 0; i < internal.size(); ++i)
     internal[static_cast<size_t>(system_.input_index[i])] = static_cast<int32_t>(i);
   for (ExternalForce& force : run_.external)
     for (int32_t& atom : force.atoms) {
       if (atom < 0 || atom >= system_.atom_count())
-        throw Error("the external force '" + force.name + "' has an atom that the system lacks");
+        throw Error("the external force '" + force.name +
+                    "' names an atom that the system does not have");
       atom = internal[static_cast<size_t>(atom)];
     }
 }
@@ -172,7 +172,7 @@ MeshSharing Engine::mesh_sharing() const {
   const Int3 n = nonbonded_.grid;
   const bool gpus = !devices_.front()->capabilities().runs_at_once;
   if (gpus && run_.mesh == MeshSharing::kPencils)
-    throw Error("pencils of PME are for ranks on the CPU: choose mesh distributed or replicated");
+    throw Error("mesh 'pencils' is only for ranks on the CPU: choose distributed or replicated");
   if (run_.mesh) return *run_.mesh;
   if (timed_mesh_) return *timed_mesh_;
   if (gpus && int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints)
@@ -216,8 +216,9 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
   } catch (const std::system_error&) {
     for (const auto& end : transport_) end->close();  // those that run wait for those that will not
     failed_ = true;
-    throw Error("The system gives this process " + std::to_string(threads.size() + 1) + " of " +
-                std::to_string(ranks_.size()) + " threads, one for each rank: ask for fewer ranks");
+    throw Error("the operating system allows this process " + std::to_string(threads.size() + 1) +
+                " of the " + std::to_string(ranks_.size()) +
+                " threads that its ranks need: use fewer ranks");
   }
   guarded(0);
   threads.clear();  // waits for them
@@ -232,9 +233,8 @@ void Engine::for_ranks(const std::function<void(Rank&)>& body) {
 void Engine::require_state() const {
   if (ranks_.empty() || failed_)
     throw Error(
-        "the engine has no state, or lost it when the simulation blew up or another error ended a "
-        "call: "
-        "set one first");
+        "the engine has no state, because none was set or an error ended an earlier call: call "
+        "set_state first");
 }
 
 void Engine::run(int64_t steps) {
@@ -441,9 +441,9 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
                             const std::optional<Box>& box) {
   require_state();
   if (box && setup_->grid.is_open())
-    throw Error("a system without a periodic box has no box to change");
+    throw Error("the system has no periodic box, so its box cannot be changed: leave out the box");
   std::map<std::string, double> of_dynamics = values;
-  const Strengths strengths = take_strengths(of_dynamics, strengths_);
+  const double restraint_strength = take_restraint_strength(of_dynamics, restraint_strength_);
   const Lambdas lambdas = take_lambdas(of_dynamics, system_, lambdas_);
   IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
   const BathSettings baths =
@@ -452,7 +452,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   const Int3 cells = setup_->grid.cells;
   if (moves) set_box(*setup_, *box, cells);
   integrator_ = std::move(changed);
-  setup_->strengths = strengths_ = strengths;
+  setup_->restraint_strength = restraint_strength_ = restraint_strength;
   take_lambdas(*setup_, lambdas_ = lambdas);
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());

@@ -105,7 +105,9 @@ class Engine {
     int64_t list_entries;  // pairs of clusters
     double device_bytes;
   };
-  std::vector<RankLoad> loads();                  // of the ranks, as they are now
+  std::vector<RankLoad> loads();  // of the ranks, as they are now
+  // By rank of this process, the forces of a step; of the ranks as they are now.
+  std::vector<const Schedule*> step_forces() const;
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
   // How messages travel ("peer", "nccl", "peer and nccl", "host"; empty: there are none), and why not
@@ -162,7 +164,7 @@ class Engine {
   System system_;  // internal order
   NonbondedSettings nonbonded_;
   IntegratorSettings integrator_;
-  Strengths strengths_ = full_strengths();
+  double restraint_strength_ = 1;
   Lambdas lambdas_{};
   ListSettings lists_;
   RunSettings run_;

@@ -73,7 +73,7 @@ void Engine::load_state(const Cell& cell, HostState& state) {
   if (ranks_.empty()) {
     setup_ = std::make_unique<Setup>(
         make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches, run_.external));
-    setup_->strengths = strengths_;
+    setup_->restraint_strength = restraint_strength_;
     take_lambdas(*setup_, lambdas_);
   } else {
     set_box(*setup_, cell, state.patches);

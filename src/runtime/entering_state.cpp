@@ -28,12 +28,13 @@ bool is_farther(const Vec3d& a, const Vec3d& b, double distance) {
 void check_vectors(const std::vector<Vec3d>& vectors, const System& system, const char* what) {
   const auto atoms = static_cast<size_t>(system.atom_count());
   if (vectors.size() != atoms)
-    throw Error("a state of " + std::to_string(vectors.size()) + " atoms is not one of " +
+    throw Error("the state has " + std::to_string(vectors.size()) + " atoms, but the system has " +
                 std::to_string(atoms));
   const auto out_of_range = std::find_if_not(vectors.begin(), vectors.end(), is_within_reach);
   if (out_of_range != vectors.end())
     throw Error("the " + std::string(what) + " of atom " +
-                std::to_string(out_of_range - vectors.begin() + 1) + " is out of range");
+                std::to_string(out_of_range - vectors.begin() + 1) +
+                " is not a number or too large");
 }
 
 // Those farther than `keep` (nm) from their places.
@@ -45,8 +46,8 @@ void place_sites_anew(const System& system, int64_t step, double keep,
     const auto a = static_cast<size_t>(site.atom);
     if (!is_within_reach(placed[a]))
       throw SimulationError(step, "the virtual site atom " + std::to_string(system.input_index[a]) +
-                                      " has no place: the atoms that it is placed by lie in a line "
-                                      "or at a point, or its weights are too large");
+                                      " has no defined position: its parents lie on a line or at "
+                                      "a point, or its weights are too large");
     if (is_farther(placed[a], positions[a], keep)) positions[a] = placed[a];
   }
 }

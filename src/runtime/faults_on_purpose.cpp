@@ -9,9 +9,8 @@ namespace quiltmd {
 
 void Engine::inject(int rank, const Flip& flip) {
   if (run_.device != "cpu" || rank < 0 || rank >= run_.ranks_here())
-    throw Error(
-        "bits flip on purpose in the memory of ranks of this process on the CPU, and rank " +
-        std::to_string(rank) + " is none");
+    throw Error("a fault can flip bits only in ranks of this process on the CPU, and rank " +
+                std::to_string(rank) + " is not one");
   auto device = std::make_unique<FlippingDevice>(run_.threads, host_kernels(), flip);
   ranks_.clear();
   devices_[static_cast<size_t>(rank)] = std::move(device);

@@ -34,8 +34,8 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
 
 void Frame::require(bool has, const char* what) const {
   if (!has)
-    throw Error(std::string("the frame of step ") + std::to_string(step_) + " was taken without " +
-                what);
+    throw Error(std::string("the frame of step ") + std::to_string(step_) +
+                " was captured without " + what);
 }
 
 std::vector<double> Frame::sums() const {

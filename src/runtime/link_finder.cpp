@@ -47,11 +47,11 @@ class LinkFinder {
     const std::string not_peer = std::exchange(links.why_not_faster, {});
     if (not_peer.empty() && settings_.route != MessageRoute::kNccl) return links;
     if (settings_.route == MessageRoute::kPeer)
-      throw Error("transport 'peer' is not possible: " + not_peer);
+      throw Error("transport 'peer' cannot be used: " + not_peer);
     const std::string not_nccl = join(links);
     if (not_nccl.empty()) return links;
     if (settings_.route == MessageRoute::kNccl)
-      throw Error("transport 'nccl' is not possible: " + not_nccl);
+      throw Error("transport 'nccl' cannot be used: " + not_nccl);
     links.carriers = links_by(Carrier::kHost, static_cast<int>(ranks())).carriers;
     links.why_not_faster =
         "the host carries all messages, which is slow: " + not_peer + "; " + not_nccl;

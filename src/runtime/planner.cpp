@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "computes/long_range/pme/setup.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -31,13 +30,16 @@ std::vector<double> count_atoms(const PatchGrid& grid, const Box& box,
 Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
                  const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
                  const std::vector<Vec3d>& positions, Int3 tile) {
-  if (tile.x < 1 || tile.y < 1 || tile.z < 1) throw Error("a box is repeated once at least");
+  if (tile.x < 1 || tile.y < 1 || tile.z < 1)
+    throw Error("the box must be repeated at least once in each dimension");
   if (nonbonded.has_fmm())
     throw Error(
-        "predictions do not know the fast multipole method: choose the method pme (--method pme)");
+        "predictions do not support the fast multipole method: choose the method pme (--method "
+        "pme)");
   if (nonbonded.has_dispersion_mesh())
     throw Error(
-        "predictions know one mesh, and Lennard-Jones PME has a second one: choose lennard_jones = "
+        "predictions do not support Lennard-Jones PME, which has a second mesh: choose "
+        "lennard_jones = "
         "cutoff (--lennard-jones cutoff)");
   const int64_t copies = int64_t{tile.x} * tile.y * tile.z;
   setup_ = make_setup(with_groups(system), nonbonded, integrator, lists, tiled(box, tile));
@@ -46,30 +48,19 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
   atoms_in_patches_ = count_atoms(setup_.grid, box, positions, tile);
 }
 
-StepForecast Planner::plan(const MachineShape& machine, MeshSharing mesh) const {
+StepForecast Planner::plan(const MachineShape& machine, MeshSharing sharing) const {
   const int ranks = machine.ranks;
-  if (ranks < 1) throw Error("there is one rank at least");
-  const Assignment assignment = share_patches(setup_, atoms_in_patches_, machine, mesh);
+  if (ranks < 1) throw Error("the number of ranks must be at least 1");
+  const Assignment assignment = share_patches(setup_, atoms_in_patches_, machine, sharing);
   const auto plans = plan_ranks(setup_.grid, assignment, atoms_in_patches_);
   StepForecast forecast;
   forecast.ranks = ranks_of(plans);
   forecast.owners = assignment.patch_rank;
   forecast.messages = halo_messages(plans, atoms_);
-  if (setup_.nonbonded.has_pme()) {
-    const PmeGrid grid = pme_grid(setup_.nonbonded.grid, setup_.nonbonded.order, setup_.grid);
-    const GridShares shares(setup_, grid, plans, mesh);
-    const int frequencies = grid.nz / 2 + 1;
-    for (int r = 0; r < ranks; ++r) {
-      const GridShares::Block& b = shares.block(r);
-      PlannedRank& rank = forecast.ranks[static_cast<size_t>(r)];
-      rank.planes = double(b.x.count) * b.y.count / grid.ny;
-      rank.lines = double(b.lines.count) * b.k.count / frequencies;
-      const std::vector<int> row = shares.row_peers(r);
-      rank.mesh_row = row.empty() ? r : std::min(r, row.front());
-    }
-    const auto of_mesh = mesh_messages(shares, ranks);
-    forecast.messages.insert(forecast.messages.end(), of_mesh.begin(), of_mesh.end());
-  }
+  const LongRangePlan long_range = plan_long_range(setup_, plans, sharing);
+  for (size_t r = 0; r < plans.size(); ++r) forecast.ranks[r].transforms = long_range.shares[r];
+  forecast.messages.insert(forecast.messages.end(), long_range.messages.begin(),
+                           long_range.messages.end());
   for (const RankPlan& plan : plans)
     for (const auto& [peer, atoms] : plan.border_atoms)
       forecast.migrant_words =

@@ -17,8 +17,7 @@ struct PlannedRank {
   int patches = 0, proxies = 0, computes = 0, interior_computes = 0;
   double atoms = 0, proxy_atoms = 0;              // expected
   double interior_pairs = 0, boundary_pairs = 0;  // of atoms within reach of the lists, expected
-  double planes = 0, lines = 0;                   // of the long-range sum; of pencils, as many
-  int mesh_row = 0;  // the first of those with which it exchanges spectra along y: itself, of slabs
+  TransformShare transforms;                      // of the long-range sum
 };
 
 struct StepForecast {
@@ -38,7 +37,7 @@ class Planner {
           const IntegratorSettings& integrator, const ListSettings& lists, const Box& box,
           const std::vector<Vec3d>& positions, Int3 tile);
 
-  StepForecast plan(const MachineShape& machine, MeshSharing mesh) const;
+  StepForecast plan(const MachineShape& machine, MeshSharing sharing) const;
   const Setup& setup() const { return setup_; }
   int64_t atoms() const { return atoms_; }
 

@@ -211,9 +211,9 @@ void Rank::undo_epoch() {
     throw BoxError(state_.epoch().start, plan_.rebuild_stage.strain_message);
   if (f.message_overflow & kMigrantMessage)
     throw Error(
-        "more atoms moved from one rank to another at once than there was room for: the "
-        "simulation is about to blow up, or was started far from equilibrium; minimise it "
-        "first, or run it on one rank until it has settled");
+        "more atoms moved from one rank to another at once than their message has room for: the "
+        "simulation is about to blow up, or started far from equilibrium; minimise it first, or "
+        "equilibrate it on one rank");
   // First, since what follows keeps the assignment of patches: a rank takes no more atoms than it has room
   // for.
   if (f.box || f.share_overflow) {

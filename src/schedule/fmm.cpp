@@ -104,7 +104,7 @@ FmmSum::FmmSum(const Setup& setup, const SlotMemory& slots)
 void FmmSum::take_box_of_grid() { memory.take(*setup_.fmm); }
 
 void FmmSum::take_box_of_conditions() {
-  throw std::logic_error("the fast multipole method goes with no barostat");
+  throw std::logic_error("the fast multipole method cannot be combined with a barostat");
 }
 
 void FmmSum::take_patches() { memory.mesh.update_patches(); }

@@ -134,7 +134,7 @@ std::optional<MeshSharing> mesh_sharing_named(const std::string& name) {
   if (name == "replicated") return MeshSharing::kReplicated;
   if (name == "pencils") return MeshSharing::kPencils;
   if (name == "auto") return std::nullopt;
-  throw Error("unknown way to share PME '" + name +
+  throw Error("unknown mesh (way to share PME) '" + name +
               "': choose auto, distributed, pencils or replicated");
 }
 

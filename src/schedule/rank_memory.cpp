@@ -15,7 +15,8 @@ namespace {
 // Excluded pairs that pair kernels skip: those that are terms; all, where they feel no reaction field.
 std::vector<std::array<int32_t, 2>> pairs_to_skip(const System& system,
                                                   const NonbondedSettings& settings) {
-  if (settings.has_reaction_field() && !settings.field_of_excluded) return system.exclusions;
+  if (settings.has_reaction_field() && !settings.reaction_field_on_exclusions)
+    return system.exclusions;
   return excluded_pairs_of_terms(system);
 }
 
@@ -65,7 +66,7 @@ std::vector<Rebuilt*> RankMemory::all_rebuilt() const {
 }
 
 void RankMemory::update_conditions() {
-  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.strengths,
+  slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength,
                        setup.lambdas);
   groups.set_baths(setup.plan.baths.of_groups);
   if (!long_range) return;

@@ -42,7 +42,8 @@ void make_ghosts(Setup& setup) {
   if (!setup.system.alchemy) return;
   refuse_unsuited_to_alchemy(setup.system, setup.nonbonded);
   if (!setup.external.empty())
-    throw Error("alchemical atoms do not go with forces from outside so far");
+    throw Error(
+        "alchemical atoms cannot be combined with external forces so far: leave out one of them");
   setup.term_span = std::max(setup.term_span, span_of_alchemical_exclusions(setup.system));
   leave_ghosts(setup.system);
 }
@@ -52,38 +53,51 @@ void make_ghosts(Setup& setup) {
 constexpr double kReachOfAllPairs = 1.2;  // nm
 
 // A little more than the least, lest rounding makes a patch fewer of a box that is so many of them.
-double width_of_open_patches(int away, double reach, double span) {
+double width_of_open_patches(int patch_reach, double reach, double span) {
   if (!std::isfinite(span))
     throw Error(
-        "a restraint between atoms that nothing else holds together is not supported without a "
-        "periodic box");
-  return std::max(reach, span) / away * (1 + 1e-6);
+        "without a periodic box a restraint may only join atoms of one molecule: give a box, or "
+        "leave out the restraint");
+  return std::max(reach, span) / patch_reach * (1 + 1e-6);
 }
 
 void refuse_unsuited_to_fmm(const Setup& setup, bool open) {
-  if (open) throw Error("the fast multipole method needs a periodic box");
+  if (open)
+    throw Error(
+        "the fast multipole method needs a periodic box: give one, or choose the method cutoff");
   if (setup.nonbonded.has_dispersion_mesh())
-    throw Error("the fast multipole method does not go with Lennard-Jones PME");
+    throw Error(
+        "the fast multipole method cannot be combined with Lennard-Jones PME: choose "
+        "lennard_jones = cutoff, or the method pme");
   if (setup.plan.rebuild_stage.every > 0)
-    throw Error("the fast multipole method does not go with a barostat: choose PME");
+    throw Error(
+        "the fast multipole method cannot be combined with a barostat: choose the method pme");
   check_fmm_grid(setup.nonbonded.order, setup.nonbonded.grid);
 }
 
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
   if (setup.nonbonded.has_fmm()) refuse_unsuited_to_fmm(setup, open);
-  if (open && setup.nonbonded.has_pme()) throw Error("PME needs a periodic box");
+  if (open && setup.nonbonded.has_pme())
+    throw Error("PME needs a periodic box: give one, or choose the method cutoff or no-cutoff");
   if (setup.nonbonded.has_dispersion_mesh() && !setup.nonbonded.has_pme())
-    throw Error("Lennard-Jones PME goes with PME for charges");
+    throw Error(
+        "Lennard-Jones PME needs PME for the charges: choose the method pme, or lennard_jones = "
+        "cutoff");
   if (open && setup.nonbonded.has_reaction_field())
-    throw Error("a reaction field needs a periodic box");
-  if (open && setup.plan.rebuild_stage.every > 0) throw Error("a barostat needs a periodic box");
+    throw Error(
+        "a reaction field needs a periodic box: give one, or choose the method cutoff or "
+        "no-cutoff");
+  if (open && setup.plan.rebuild_stage.every > 0)
+    throw Error("a barostat needs a periodic box: give one, or leave out the barostat");
   if (!open && !setup.nonbonded.has_cutoff())
-    throw Error("in a periodic box interactions need a cutoff, or PME");
+    throw Error(
+        "the method no-cutoff cannot be used in a periodic box: choose pme, fmm, reaction-field or "
+        "cutoff");
   if (setup.system.solvent && !open)
     throw Error(
-        "implicit solvent needs a system without a periodic box, and there is one: leave it out "
-        "(box = [], --box none), and choose the method no-cutoff, or cutoff");
+        "implicit solvent cannot be used in a periodic box: leave out the box (box = [], --box "
+        "none), and choose the method no-cutoff or cutoff");
 }
 
 // Of each hydrogen group the heat bath; of each bath the degrees of freedom, and how the constraints in it
@@ -115,8 +129,9 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   const double sticks_out = setup.lists.buffer + 2 * setup.group_radius;
   const double reach = cutoff + sticks_out, span = setup.term_span + 2 * setup.group_radius;
   if (open) {
-    const Int3 away = setup.lists.away;
-    const int least = std::min({away.x, away.y, away.z});  // open cells are cubes
+    const Int3 patch_reach = setup.lists.patch_reach;
+    const int least =
+        std::min({patch_reach.x, patch_reach.y, patch_reach.z});  // open cells are cubes
     const double width = width_of_open_patches(least, reach, span);
     cells = open_cells(with_places(std::get<Spread>(cell), setup.held), width, cells);
     setup.grid =
@@ -124,7 +139,8 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     setup.grid.holds = Holds::kAll;
     setup.grid.layers_with_places = layers_with_places(setup.held, *cells, width);
   } else {
-    setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.away, span, cells);
+    setup.grid =
+        make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.patch_reach, span, cells);
   }
   const Box& box = setup.grid.box;
   if (setup.nonbonded.has_fmm() && !(setup.fmm && setup.fmm->box == box))

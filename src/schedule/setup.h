@@ -43,9 +43,9 @@ struct Setup {
   double total_mass = 0;
   Molecules molecules;
   std::shared_ptr<const FmmTables> fmm;  // of the box as it is now; null where there is no such sum
-  Strengths strengths = full_strengths();
-  Lambdas lambdas{};                        // with take_lambdas()
-  std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
+  double restraint_strength = 1;         // see Conditions
+  Lambdas lambdas{};                     // with take_lambdas()
+  std::vector<uint8_t> bath_of_group;    // empty: one heat bath has all
   std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)
   DegreesOfFreedom degrees_of_freedom;
   ConstantEnergies constants;

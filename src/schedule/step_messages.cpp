@@ -7,25 +7,56 @@
 
 #include "computes/long_range/pme/setup.h"
 #include "decomposition/refinement.h"
+#include "schedule/grid_shares.h"
 
 namespace quiltmd {
 namespace {
 
+void add_mesh_messages(const GridShares& shares, int ranks, MeshOf of,
+                       std::vector<PlannedMessage>& messages) {
+  const MeshEdges edges = edges_of(of);
+  const auto add = [&](Edge edge, int from, int to, int64_t words) {
+    if (from != to && words > 0) messages.push_back({edge, from, to, words});
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    for (const int owner : shares.owners(rank)) {
+      const int64_t words = shares.reached(rank, owner).words();
+      add(edges.charges, rank, owner, words);
+      if (!shares.replicated()) add(edges.potential, owner, rank, words);
+    }
+    for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
+      for (const int peer : peers) {
+        const int64_t words = shares.crossing(rank, peer).words();
+        add(edges.spectrum, rank, peer, words);
+        add(edges.spectrum_back, peer, rank, words);
+      }
+  }
+}
+
+void add_transform_shares(const GridShares& shares, const PmeGrid& grid,
+                          std::vector<TransformShare>& ranks) {
+  const int frequencies = grid.nz / 2 + 1;
+  for (int r = 0; r < static_cast<int>(ranks.size()); ++r) {
+    const GridShares::Block& b = shares.block(r);
+    TransformShare& share = ranks[static_cast<size_t>(r)];
+    share.planes += double(b.x.count) * b.y.count / grid.ny;
+    share.lines += double(b.lines.count) * b.k.count / frequencies;
+    const std::vector<int> row = shares.row_peers(r);
+    share.row = row.empty() ? r : std::min(r, row.front());
+  }
+}
+
 // Of all steps, the mean.
 std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& atoms,
-                                const Assignment& assignment, MeshSharing mesh) {
+                                const Assignment& assignment, MeshSharing sharing) {
   constexpr int64_t kWord = 16;  // bytes
   const auto plans = plan_ranks(setup.grid, assignment, atoms);
   const double sum = std::accumulate(atoms.begin(), atoms.end(), 0.0);
   std::vector<Traffic> traffic;
   for (const PlannedMessage& m : halo_messages(plans, std::llround(sum)))
     if (m.edge != Edge::kProxies) traffic.push_back({m.from, m.to, kWord * m.words});
-  for (const MeshSettings& of : meshes_of(setup.nonbonded)) {
-    const PmeGrid grid = pme_grid(of.points, setup.nonbonded.order, setup.grid);
-    const GridShares shares(setup, grid, plans, mesh);
-    for (const PlannedMessage& m : mesh_messages(shares, assignment.ranks, of.of))
-      traffic.push_back({m.from, m.to, kWord * m.words / setup.plan.long_range_every});
-  }
+  for (const PlannedMessage& m : plan_long_range(setup, plans, sharing).messages)
+    traffic.push_back({m.from, m.to, kWord * m.words / setup.plan.long_range_every});
   return traffic;
 }
 
@@ -60,42 +91,33 @@ std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, in
   return messages;
 }
 
-std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks, MeshOf of) {
-  const MeshEdges edges = edges_of(of);
-  std::vector<PlannedMessage> messages;
-  const auto add = [&](Edge edge, int from, int to, int64_t words) {
-    if (from != to && words > 0) messages.push_back({edge, from, to, words});
-  };
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (const int owner : shares.owners(rank)) {
-      const int64_t words = shares.reached(rank, owner).words();
-      add(edges.charges, rank, owner, words);
-      if (!shares.replicated()) add(edges.potential, owner, rank, words);
-    }
-    for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
-      for (const int peer : peers) {
-        const int64_t words = shares.crossing(rank, peer).words();
-        add(edges.spectrum, rank, peer, words);
-        add(edges.spectrum_back, peer, rank, words);
-      }
+LongRangePlan plan_long_range(const Setup& setup, const std::vector<RankPlan>& plans,
+                              MeshSharing sharing) {
+  LongRangePlan plan;
+  plan.shares.resize(plans.size());
+  for (const MeshSettings& mesh : meshes_of(setup.nonbonded)) {
+    const PmeGrid grid = pme_grid(mesh.points, setup.nonbonded.order, setup.grid);
+    const GridShares shares(setup, grid, plans, sharing);
+    add_transform_shares(shares, grid, plan.shares);
+    add_mesh_messages(shares, static_cast<int>(plans.size()), mesh.of, plan.messages);
   }
-  return messages;
+  return plan;
 }
 
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
-                         const MachineShape& machine, MeshSharing mesh) {
+                         const MachineShape& machine, MeshSharing sharing) {
   std::vector<Assignment> choices{bisect(setup.grid, atoms, machine),
                                   ribbons(atoms, machine.ranks)};
   if (machine.ranks == 1) return choices[0];
   const bool even = machine.is_flat() || machine.ranks <= machine.of_node;
-  // Parts of the PME grid follow the ranks that patches go to, and may move with them.
+  // Parts of the grids follow the ranks that patches go to, and may move with them.
   if (!even)
     for (const size_t start : {0, 1})
       choices.push_back(
-          trade_places(choices[start], traffic_of(setup, atoms, choices[start], mesh), machine));
+          trade_places(choices[start], traffic_of(setup, atoms, choices[start], sharing), machine));
   std::vector<double> bytes;
   for (const Assignment& one : choices) {
-    const std::vector<Traffic> traffic = traffic_of(setup, atoms, one, mesh);
+    const std::vector<Traffic> traffic = traffic_of(setup, atoms, one, sharing);
     bytes.push_back(even ? static_cast<double>(most_bytes(traffic, machine.ranks))
                          : carried_bytes(traffic, machine));
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "decomposition/assignment.h"
-#include "schedule/grid_shares.h"
+#include "schedule/rank_memory.h"
 #include "schedule/schedule.h"
 
 namespace quiltmd {
@@ -20,13 +20,26 @@ struct PlannedMessage {
 
 // Of a step, and those of a rebuild that have few receivers, in a system of so many atoms.
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
-std::vector<PlannedMessage> mesh_messages(const GridShares& shares, int ranks,
-                                          MeshOf of = MeshOf::kCharges);
+
+// What a rank does of the transforms of a long-range sum, and the first of the ranks with which it
+// exchanges spectra along y: itself, of slabs.
+struct TransformShare {
+  double planes = 0, lines = 0;  // of pencils, as many
+  int row = 0;
+};
+
+// The long-range sum of a step; empty where there is none.
+struct LongRangePlan {
+  std::vector<TransformShare> shares;  // by rank
+  std::vector<PlannedMessage> messages;
+};
+LongRangePlan plan_long_range(const Setup& setup, const std::vector<RankPlan>& plans,
+                              MeshSharing sharing);
 
 // Patches by the atoms in them, in blocks or ribbons, by the messages of a step, those of the long-range
 // sum included: as the rank with most of them has least; where ranks are not all as near each other, as
 // all are carried least, with ranks trading places or not.
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
-                         const MachineShape& machine, MeshSharing mesh);
+                         const MachineShape& machine, MeshSharing sharing);
 
 }  // namespace quiltmd

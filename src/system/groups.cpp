@@ -120,9 +120,9 @@ void sort_constraints(System& system) {
   for (const size_t k : order) {
     if (!pairs.empty() && pairs.back() == system.constraints[k]) {
       if (lengths.back() != system.constraint_lengths[k])
-        throw Error("two constraints of different lengths between atoms " +
-                    std::to_string(system.input_index[at(pairs.back()[0])]) + " and " +
-                    std::to_string(system.input_index[at(pairs.back()[1])]));
+        throw Error("atoms " + std::to_string(system.input_index[at(pairs.back()[0])]) + " and " +
+                    std::to_string(system.input_index[at(pairs.back()[1])]) +
+                    " (counted from 0) have two constraints of different lengths: remove one");
       continue;
     }
     pairs.push_back(system.constraints[k]);
@@ -142,20 +142,21 @@ void check_sites(const System& input) {
                   std::to_string(kMaxSiteParents));
     check_atoms("a virtual site", site.parent, static_cast<size_t>(site.parents),
                 input.atom_count());
-    if (input.masses[at(site.atom)] != 0) throw Error(which + " has a mass");
-    if (std::exchange(is_site[at(site.atom)], 1)) throw Error(which + " is given twice");
+    if (input.masses[at(site.atom)] != 0) throw Error(which + " has a mass: give it none");
+    if (std::exchange(is_site[at(site.atom)], 1))
+      throw Error(which + " is given twice: remove one");
   }
   for (const Site& site : input.sites)
     for (int p = 0; p < site.parents; ++p)
       if (!(input.masses[at(site.parent[p])] > 0))
         throw Error("virtual site " + std::to_string(site.atom) +
                     " (counted from 0) has a parent without mass, atom " +
-                    std::to_string(site.parent[p]));
+                    std::to_string(site.parent[p]) + ": give that atom a mass");
   for (const auto& pair : input.constraints)
     for (const int32_t atom : pair)
       if (is_site[at(atom)])
         throw Error("a constraint acts on virtual site " + std::to_string(atom) +
-                    " (counted from 0)");
+                    " (counted from 0): constrain only atoms with mass");
 }
 
 }  // namespace
@@ -179,7 +180,8 @@ System with_groups(const System& input) {
   for (const auto& pair : input.constraints) {
     check_atoms("a constraint", pair.data(), 2, input.atom_count());
     if (pair[0] == pair[1])
-      throw Error("atom " + std::to_string(pair[0]) + " is constrained to itself");
+      throw Error("atom " + std::to_string(pair[0]) +
+                  " (counted from 0) is constrained to itself: remove that constraint");
   }
   check_sites(input);
   const std::vector<int32_t> order = order_atoms(input, system.group_start);

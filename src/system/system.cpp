@@ -24,7 +24,8 @@ std::span<const double> Terms::parameters_of(int term) const {
 void Terms::add(std::span<const int32_t> term_atoms, std::span<const double> term_parameters) {
   if (term_atoms.size() != static_cast<size_t>(form->atoms) ||
       term_parameters.size() != form->parameters.size())
-    throw Error(std::string(form->noun) + " has another number of atoms or parameters");
+    throw Error(std::string(form->noun) + " needs " + std::to_string(form->atoms) + " atoms and " +
+                std::to_string(form->parameters.size()) + " parameters");
   atoms.insert(atoms.end(), term_atoms.begin(), term_atoms.end());
   parameters.insert(parameters.end(), term_parameters.begin(), term_parameters.end());
 }

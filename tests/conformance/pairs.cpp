@@ -22,7 +22,7 @@ void every_pair_is_listed_once(Pair devices) {
     choices.settings.cutoff = uniform(random, 0.2, 0.45) * narrowest;
     choices.reach = choices.settings.cutoff + uniform(random, 0, 0.2);
     constexpr Int3 kReaches[] = {kOneAway, kTwoAway, {1, 2, 1}};
-    choices.away = kReaches[seed % 3];
+    choices.patch_reach = kReaches[seed % 3];
     const Molecules m = make_molecules(box, seed);
     // Atoms of a group stick out of its patch by 0.1 nm: the grid must allow for it.
     choices.grid_reach = choices.reach + 0.2;

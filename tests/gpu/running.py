@@ -86,7 +86,7 @@ class Run:
             system.arrays(),
             (nonbonded or quiltmd.Nonbonded()).resolve(state.box),
             _resolved(integrator or quiltmd.LangevinMiddle(seed=0), system),
-            Execution(device).resolve(),
+            Execution(device).resolve_here(),
         )
         self.place(state)
 

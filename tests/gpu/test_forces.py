@@ -102,7 +102,7 @@ def test_small_box(peptide: Pair, record_property: Any) -> None:
 
 @pytest.mark.parametrize("felt", [True, False])
 def test_reaction_field(dhfr: Pair, felt: bool, record_property: Any) -> None:
-    settings = quiltmd.Nonbonded(method="reaction-field", field_of_excluded=felt)
+    settings = quiltmd.Nonbonded(method="reaction-field", reaction_field_on_exclusions=felt)
     energies, forces = quiltmd.reference(*dhfr, settings)
     check(Run(*dhfr, nonbonded=settings), energies, forces, record_property)
 

@@ -184,7 +184,7 @@ def test_two_processes_on_one_gpu_go_by_the_host_and_say_so(warm: Pair, expected
     assert about["route"] == "host"
     assert "ranks 0 and 1 share a GPU" in about["why_not_faster"]
     assert quiltmd.digest(run.state()) == expected("nvt")
-    with pytest.raises(quiltmd.QuiltError, match=r"'nccl' is not possible: .* share a GPU"):
+    with pytest.raises(quiltmd.QuiltError, match=r"'nccl' cannot be used: .* share a GPU"):
         simulation(warm, "nvt", "ranks:worker:cuda:0,worker:cuda:0", transport="nccl").run(1)
 
 

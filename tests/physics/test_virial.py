@@ -107,7 +107,7 @@ def test_peptide_in_water(peptide: tuple[Any, State]) -> None:
 
 @pytest.mark.parametrize("felt", [True, False])
 def test_excluded_pairs_in_a_reaction_field(peptide: tuple[Any, State], felt: bool) -> None:
-    check_reference(*peptide, replace(FIELD, field_of_excluded=felt))
+    check_reference(*peptide, replace(FIELD, reaction_field_on_exclusions=felt))
 
 
 def test_triclinic_box(octahedron: tuple[Path, Path]) -> None:

@@ -17,7 +17,7 @@ import quiltmd
 from quiltmd import _core
 from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.description.sites import site_links
-from quiltmd.engine.execution import REACHES, Away
+from quiltmd.engine.execution import REACHES, PatchReach
 
 Array = NDArray[np.float64]
 
@@ -105,7 +105,7 @@ def engine(
     *,
     ranks: int = 1,
     threads: int = 1,
-    away: Away = 1,
+    patch_reach: PatchReach = 1,
     balance: bool = True,
     mesh: str = "auto",
     list_life: int = 0,
@@ -128,7 +128,7 @@ def engine(
             "ranks": ranks,
             "threads": threads,
             "device": "cpu",
-            "away": REACHES[away],
+            "patch_reach": REACHES[patch_reach],
             "balance": balance,
             "transport": "auto",
             "mesh": mesh,

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quiltmd import QuiltError, SimulationError
+from quiltmd.engine.where import RunHere
 
 _SPRING = 50.0  # kJ/mol/nm^2
 _LIST_LIFE = 7  # steps
@@ -51,7 +52,7 @@ class FakeFrame:
 
     def _given(self, data: Any, name: str) -> Any:
         if data is None:
-            raise QuiltError(f"the frame of step {self.step} was taken without {name}")
+            raise QuiltError(f"the frame of step {self.step} was captured without {name}")
         return data
 
 
@@ -65,10 +66,10 @@ class FakeEngine:
         system: dict[str, Any],
         nonbonded: dict[str, Any],
         integrator: dict[str, Any],
-        run: dict[str, Any],
+        run: RunHere,
     ) -> None:
         assert len(nonbonded["pme_grid"]) == 3
-        assert run["device"] in ("cpu", "cuda")
+        assert run.device in ("cpu", "cuda")
         self._masses = system["masses"][:, None]
         self._integrator = integrator
         self._run = run
@@ -189,7 +190,7 @@ class FakeEngine:
 
     def describe(self) -> dict[str, Any]:
         return {
-            "ranks": self._run["ranks"],
+            "ranks": self._run.ranks,
             "early_rebuilds": 0,
             "grid_changes": 0,
             "grid_changed_at": 0,

@@ -125,7 +125,7 @@ def _nonbonded(rng: Random, box: str) -> dict[str, Any]:
     if chosen["method"] == "reaction-field":
         chosen |= {
             "dielectric": float(rng.choice([0.0, 20.0, 78.3])),
-            "field_of_excluded": bool(rng.random() < 0.5),
+            "reaction_field_on_exclusions": bool(rng.random() < 0.5),
         }
     if chosen["method"] == "pme":
         chosen |= {"pme_order": int(rng.choice([4, 5])), "pme_alpha": 5.5}

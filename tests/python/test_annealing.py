@@ -57,7 +57,7 @@ def test_a_minimisation_has_restraints_as_the_schedule_begins(
     given["output"]["log_terms"] = True
     stages.start(given)
     given["output"]["dir"] = tmp_path / "held"
-    given["integrator"]["restraint_annealing"] = [[0, 0], [1, 1]]
+    given["restraints"] = {"annealing": [[0, 0], [1, 1]]}
     given["restraint"] = [hold]
     if stopped:
         minimize = quiltmd.Simulation.minimize
@@ -149,8 +149,10 @@ def test_annealing_has_the_same_bits_after_stops(
                     "seed": 3,
                     "annealing": [[0, 100], [0.04, 300]],
                     "annealing_every": 8,
-                    "restraint_annealing": [[0, 1], [0.02, 3], [0.05, 0]],
-                    "restraint_annealing_every": 5,
+                },
+                "restraints": {
+                    "annealing": [[0, 1], [0.02, 3], [0.05, 0]],
+                    "annealing_every": 5,
                 },
                 "thermostat": {"kind": thermostat},
                 "barostat": {
@@ -177,17 +179,17 @@ def test_annealing_has_the_same_bits_after_stops(
 
 
 @pytest.mark.parametrize(
-    ("integrator", "message"),
+    ("restraints", "message"),
     [
-        ({"restraint_annealing": [[0, -1]]}, "strengths must be from 0 to 1000"),
-        ({"restraint_annealing": [[0, 1]]}, "there are no restraints"),
-        ({"restraint_annealing_every": 5}, "there are no restraints"),
+        ({"annealing": [[0, -1]]}, "strengths must be from 0 to 1000"),
+        ({"annealing": [[0, 1]]}, "there are no restraints"),
+        ({"annealing_every": 5}, "there are no restraints"),
     ],
 )
-def test_mistakes_in_annealing_of_restraints(tmp_path: Path, integrator: Any, message: str) -> None:
+def test_mistakes_in_annealing_of_restraints(tmp_path: Path, restraints: Any, message: str) -> None:
     given = settings(tmp_path)
     del given["stage"]
-    given["integrator"] = integrator
+    given["restraints"] = restraints
     with pytest.raises(QuiltError, match=message):
         build_config(given)
 

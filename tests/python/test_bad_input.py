@@ -231,7 +231,7 @@ core.make_device("cpu", 2)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"gives this process \d+ of 10000 threads: ask for fewer", done.stdout)
+    assert re.search(r"allows this process \d+ of the 10000 threads .*: request fewer", done.stdout)
 
 
 def test_a_gpu_that_is_not_there(alanine: Files) -> None:

@@ -120,7 +120,7 @@ def test_an_engine_refuses_numbers_that_are_none(name: str, value: float) -> Non
     wrong = core.state()
     wrong[name] = wrong[name].copy()
     wrong[name][2, 1] = value
-    with pytest.raises(QuiltError, match="of atom 3 is out of range"):
+    with pytest.raises(QuiltError, match="of atom 3 is not a number or too large"):
         core.set_state(**wrong)
     core.run(2)
 
@@ -160,7 +160,7 @@ def test_a_site_whose_parents_lie_in_a_line_is_named() -> None:
     settings = Nonbonded(cutoff=0.9)
     running = Simulation(system, at(0.02), settings, device="cpu")
     running.run(5)
-    message = r"virtual site atom 4 \(A3 .*has no place.*a line"
+    message = r"virtual site atom 4 \(A3 .*has no defined position.*a line"
     with pytest.raises(SimulationError, match=message):
         running.set_state(at(0.0))
     running.run(5)

@@ -104,13 +104,13 @@ def test_more_ranks_than_cores_are_warned_about() -> None:
 
 def test_far_more_ranks_than_cores_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "available_cores", lambda: 2)
-    assert Execution("cpu", ranks=64).resolve()["ranks"] == 64
+    assert Execution("cpu", ranks=64).resolve().ranks == 64
     with pytest.raises(QuiltError, match=r"65 ranks .* 2 core\(s\).* at most 64 .* 2 or fewer"):
         Execution("cpu", ranks=65).resolve()
     monkeypatch.setattr(execution, "available_cores", lambda: 96)
-    assert Execution("cpu", ranks=96).resolve()["threads"] == 1
+    assert Execution("cpu", ranks=96).resolve().threads == 1
 
 
 def test_ranks_of_other_processes_have_no_such_limit() -> None:
     places = "ranks:" + ",".join(["ssh:a/cpu"] * 100)
-    assert Execution(places).resolve()["ranks"] == 100  # type: ignore[arg-type]
+    assert Execution(places).resolve().ranks == 100  # type: ignore[arg-type]

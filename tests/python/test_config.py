@@ -106,12 +106,12 @@ UNUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"integrator": {"ensemble": "npt"}, "barostat": {"annealing_every": 200}}, "is annealed"),
     (
-        {"integrator": {"restraint_annealing": [[0, 1]]}},
-        "no restraints: leave out restraint_ann",
+        {"restraints": {"annealing": [[0, 1]]}},
+        "no restraints: leave out annealing of",
     ),
     (
         {
-            "integrator": {"restraint_annealing_every": 5},
+            "restraints": {"annealing_every": 5},
             "restraint": [{"kind": "position", "select": "all", "k": 1.0}],
         },
         "strength of restraints stays: leave out",
@@ -211,12 +211,12 @@ def test_impulses_are_part_of_the_physics(ensemble: str, kind: Any) -> None:
     assert config.physics(np.eye(3) * 4.0)["integrator.long_range_every"] == 2
 
 
-@pytest.mark.parametrize(("given", "away"), [(2, 2), ("2", 2), ("x", "x"), (1, 1)])
-def test_how_far_computes_reach_is_part_of_the_physics(given: Any, away: Any) -> None:
-    config = build_config(changed("run", away=given))
-    assert config.execution().away == away
-    assert config.physics(np.eye(3) * 4.0)["run.away"] == str(away)
-    assert defaults(Config)["run.away"] == build_config(MINIMAL).run.away
+@pytest.mark.parametrize(("given", "patch_reach"), [(2, 2), ("2", 2), ("x", "x"), (1, 1)])
+def test_how_far_computes_reach_is_part_of_the_physics(given: Any, patch_reach: Any) -> None:
+    config = build_config(changed("run", patch_reach=given))
+    assert config.execution().patch_reach == patch_reach
+    assert config.physics(np.eye(3) * 4.0)["run.patch_reach"] == str(patch_reach)
+    assert defaults(Config)["run.patch_reach"] == build_config(MINIMAL).run.patch_reach
 
 
 @pytest.mark.parametrize("name", ['odd "name" \\ ü', "a\x7fb", "tab\tnewline\n"])
@@ -306,7 +306,7 @@ def test_a_device_given_as_an_option_says_how_many_ranks_there_are(
     written = merge(MINIMAL, {("run", "ranks"): 3, ("run", "device"): "cpu"})
     given: dict[tuple[str, str], Any] = {("run", key): value for key, value in flags.items()}
     config = build_config(merge(written, given))
-    assert config.execution().resolve()["ranks"] == ranks
+    assert config.execution().resolve().ranks == ranks
 
 
 def test_a_device_and_another_number_of_ranks_given_as_options_are_refused() -> None:

@@ -76,11 +76,11 @@ def gas(rng: np.random.Generator, atoms: int, mixing: bool) -> Any:
     skew=st.sampled_from([0.0, 0.7, 1.0]),
     atoms=st.integers(1, 260),
     ranks=st.integers(1, 9),
-    away=st.sampled_from([1, 2, "x", "xy"]),
+    patch_reach=st.sampled_from([1, 2, "x", "xy"]),
     mixing=st.booleans(),
 )
 def test_every_pair_counts_once(
-    seed: int, width: float, skew: float, atoms: int, ranks: int, away: Any, mixing: bool
+    seed: int, width: float, skew: float, atoms: int, ranks: int, patch_reach: Any, mixing: bool
 ) -> None:
     """No two pairs have the same charges and distance, so a pair lost or doubled shows."""
     rng = np.random.default_rng(seed)
@@ -88,7 +88,7 @@ def test_every_pair_counts_once(
     positions = scattered(rng, box, atoms)
     system = gas(rng, len(positions), mixing)
     state = State(positions, np.zeros_like(positions), box)
-    core = engine(system, state, PLAIN, ranks=ranks, away=away, list_buffer=0.05)
+    core = engine(system, state, PLAIN, ranks=ranks, patch_reach=patch_reach, list_buffer=0.05)
     lj, coulomb, forces = brute_force(system, positions, box)
     scale = 1e-6 * (1 + np.abs(forces).sum())
     energies = core.energies()
@@ -98,16 +98,18 @@ def test_every_pair_counts_once(
     assert np.abs(found - forces).max() <= 2e-5 * max(1.0, float(np.abs(forces).max()))
     assert core.force_sum() == (0, 0, 0)
     if ranks > 1:
-        alone = engine(system, state, PLAIN, away=away, list_buffer=0.05)
+        alone = engine(system, state, PLAIN, patch_reach=patch_reach, list_buffer=0.05)
         assert alone.energies() == energies
         assert (alone.forces() == found).all()
 
 
 @settings(max_examples=10, deadline=None)
 @given(
-    seed=st.integers(0, 2**32 - 1), ranks=st.integers(2, 6), away=st.sampled_from([1, 2, "x", "xy"])
+    seed=st.integers(0, 2**32 - 1),
+    ranks=st.integers(2, 6),
+    patch_reach=st.sampled_from([1, 2, "x", "xy"]),
 )
-def test_moving_atoms_are_never_lost(seed: int, ranks: int, away: Any) -> None:
+def test_moving_atoms_are_never_lost(seed: int, ranks: int, patch_reach: Any) -> None:
     """Hot atoms that cross patches: all are still there, and where one rank has them."""
     rng = np.random.default_rng(seed)
     box = random_box(rng, 1.9)
@@ -118,7 +120,13 @@ def test_moving_atoms_are_never_lost(seed: int, ranks: int, away: Any) -> None:
     runs = []
     for count in (1, ranks):
         core = engine(
-            system, state, PLAIN, VelocityVerlet(0.0005), ranks=count, away=away, list_life=4
+            system,
+            state,
+            PLAIN,
+            VelocityVerlet(0.0005),
+            ranks=count,
+            patch_reach=patch_reach,
+            list_life=4,
         )
         core.run(30)
         runs.append(core.state())

@@ -10,6 +10,7 @@ import pytest
 from quiltmd import QuiltError
 from quiltmd.commands.information import print_devices
 from quiltmd.engine.execution import Execution, choose_device, is_gpu
+from quiltmd.engine.where import RunInWorkers
 
 
 def machine(monkeypatch: pytest.MonkeyPatch, *problems: str) -> None:
@@ -28,7 +29,7 @@ def test_one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_device("cuda:0") == "cuda:0"
     assert choose_device("cuda") == choose_device("auto") == "cuda"
     assert choose_device("cpu") == "cpu"
-    assert Execution("cuda:1").resolve()["device"] == "cuda:1"
+    assert Execution("cuda:1").resolve().device == "cuda:1"
     assert is_gpu("cuda:1")
     assert not is_gpu("cpu")
 
@@ -55,10 +56,10 @@ def test_a_list_is_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     for device, ranks in (("cuda:0,1", 2), ("cuda:1,0", 2), ("cuda:0,0,0", 3)):
         for asked in (None, ranks):
             found = Execution(device, asked).resolve()
-            assert (found["device"], found["ranks"]) == (device, ranks)
-    assert Execution("cuda", 2).resolve()["device"] == "cuda:0,1"
-    assert Execution("auto", 2).resolve()["device"] == "cuda:0,1"
-    assert Execution("cuda").resolve()["ranks"] == Execution("cpu").resolve()["ranks"] == 1
+            assert (found.device, found.ranks) == (device, ranks)
+    assert Execution("cuda", 2).resolve().device == "cuda:0,1"
+    assert Execution("auto", 2).resolve().device == "cuda:0,1"
+    assert Execution("cuda").resolve().ranks == Execution("cpu").resolve().ranks == 1
     with pytest.raises(QuiltError, match=r"lists 2 device.* for 3 rank"):
         Execution("cuda:0,1", 3).resolve()
     with pytest.raises(QuiltError, match=r"'cuda:0,2'.*it is too old; others are: cuda:0, cuda:1"):
@@ -77,8 +78,9 @@ def test_of_a_worker_the_worker_decides(monkeypatch: pytest.MonkeyPatch) -> None
     machine(monkeypatch)
     execution = Execution("worker:cuda:0,1", threads=2)
     found = execution.resolve()
-    assert (found["device"], found["ranks"]) == ("worker:cuda:0,1", 2)
-    assert Execution(**{**found["execution"], "device": "cpu"}) == Execution("cpu", threads=2)
+    assert (found.device, found.ranks) == ("worker:cuda:0,1", 2)
+    assert isinstance(found, RunInWorkers)
+    assert Execution(**{**found.asked, "device": "cpu"}) == Execution("cpu", threads=2)
     assert execution.warning() is None
     assert is_gpu("worker:cuda:1")
     assert not is_gpu("worker:cpu")

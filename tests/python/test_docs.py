@@ -122,7 +122,7 @@ trajectory = [{file = "solute.xtc", every = 2, select = "solute"}]
 EXCHANGE = """
 system = {topology = "peptide.prmtop", coordinates = "peptide.crd"}
 solvent = {model = "obc2"}
-exchange = {kind = "rest2", temperatures = [300, 400], every = 5, full_rows = true}
+exchange = {kind = "rest2", temperatures = [300, 400], every = 5, all_energies = true}
 run = {steps = 10, device = "cpu", threads = 1}
 output = {dir = "alanine-rest2", log_every = 5}
 """

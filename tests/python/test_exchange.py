@@ -106,7 +106,7 @@ def test_free_energies_by_mbar() -> None:
     """F = 3/2 N kT ln k, from all rows of energies."""
     from pymbar import MBAR
 
-    history = recorded(exchange_of(SOFT, full_rows=True), 300)
+    history = recorded(exchange_of(SOFT, all_energies=True), 300)
     u_kn, counts = history.u_kn()
     found = MBAR(u_kn, counts).compute_free_energy_differences()
     for k, state in enumerate(SOFT):
@@ -114,7 +114,7 @@ def test_free_energies_by_mbar() -> None:
         assert abs(found["Delta_f"][0, k] - expected) < 4 * found["dDelta_f"][0, k] + 1e-12
     assert np.array_equal(history.u_nk(1)[:, 2], u_kn[2, 300:600])
     partly = recorded(exchange_of(SOFT), 4)
-    with pytest.raises(QuiltError, match="full_rows"):
+    with pytest.raises(QuiltError, match="all_energies"):
         partly.u_kn()
 
 
@@ -273,7 +273,7 @@ def test_replicas_that_run_at_the_same_time_share_the_cores(
 
     class Noting(HarmonicEngine):
         def __init__(self, system: Any, nonbonded: Any, integrator: Any, run: Any) -> None:
-            found.append(run["threads"])
+            found.append(run.threads)
             super().__init__(system, nonbonded, integrator, run)
 
     exchange_of(HOT, engine=Noting, **settings)
@@ -662,12 +662,12 @@ def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: P
         ("integrator", "temperature", 310.0, r"leave out temperature of \[integrator\]"),
         ("run", "start_temperature", 310.0, r"leave out \[run\] start_temperature"),
         ("integrator", "ensemble", "nve", "canonical"),
-        ("integrator", "restraint_annealing", [[0, 1]], "restraint_annealing"),
+        ("restraints", "annealing", [[0, 1]], "annealing of"),
         ("exchange", "lowest", 300.0, "give either"),
         ("exchange", "temperatures", (310.0, 300.0), "ascend"),
         ("exchange", "temperatures", (300.0, 300.0), "ascend"),
         ("exchange", "solute", "protein", "leave out solute of"),
-        ("exchange", "full_rows", True, "leave out full_rows of"),
+        ("exchange", "all_energies", True, "leave out all_energies of"),
         ("exchange", "kinds", 3, "not a known key"),
         ("output", "profile", True, "cannot be profiled"),
     ],

@@ -72,11 +72,11 @@ def openmm_reference(system: Any, state: Any) -> tuple[float, Array]:
     return energy_and_forces(theirs, state.positions)
 
 
-@pytest.mark.parametrize(("ranks", "away"), [(1, 1), (3, 1), (2, 2)])
-def test_a_molecule_longer_than_the_cutoff(ranks: int, away: int) -> None:
+@pytest.mark.parametrize(("ranks", "patch_reach"), [(1, 1), (3, 1), (2, 2)])
+def test_a_molecule_longer_than_the_cutoff(ranks: int, patch_reach: int) -> None:
     system, state = molecule()
     energy, forces = openmm_reference(system, state)
-    core = engine(system, state, SETTINGS, ranks=ranks, away=away)
+    core = engine(system, state, SETTINGS, ranks=ranks, patch_reach=patch_reach)
     assert relative_rms(core.forces(), forces) < 3e-6
     exact, _ = quiltmd.reference(system, state, SETTINGS)
     found = core.energies()

@@ -310,7 +310,7 @@ def test_a_fault_names_force_and_step_and_loses_nothing(
     assert error.value.step == 13
     assert (fault == "raises") == (error.value.__cause__ is not None)
     assert saved == [4, 8, 12]
-    with pytest.raises(QuiltError, match="set one first"):
+    with pytest.raises(QuiltError, match="call set_state first"):
         run.run(1)
     force.at = 1000
     run.set_state(water[1])
@@ -473,8 +473,9 @@ def test_what_workers_would_lose_is_refused(water: tuple[System, State], factory
 
 
 def test_served_devices_run_no_code_of_clients() -> None:
+    run = replace(quiltmd.Execution("cpu").resolve_here(), external=({"factory": "os:system"},))
     with pytest.raises(QuiltError, match="runs no functions of its clients"):
-        make_engine_alone({}, {}, {}, {"external": [{"factory": "os:system"}]})
+        make_engine_alone({}, {}, {}, run)
 
 
 def test_engines_elsewhere_are_refused_by_name(water: tuple[System, State]) -> None:

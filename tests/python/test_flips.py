@@ -27,7 +27,7 @@ def simulation(ranks: int = 2) -> Simulation:
         device="cpu",
         threads=1,
         ranks=ranks,
-        away=2,
+        patch_reach=2,
     )
     made.draw_velocities(50, 1)
     return made

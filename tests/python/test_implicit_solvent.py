@@ -297,14 +297,17 @@ def test_minimisation_may_spread_atoms() -> None:
         ),
         (
             lambda s, x: Simulation(s, replace(x, box=4 * np.eye(3)), Nonbonded(method="cutoff")),
-            "implicit solvent needs a system without a periodic box",
+            "implicit solvent cannot be used in a periodic box",
         ),
         (
             lambda s, x: Simulation(s, x, barostat=quiltmd.CellRescaling()),
             "a barostat needs a periodic box",
         ),
         (lambda s, x: Simulation(s, x).pressure(), "no volume"),
-        (lambda s, x: Simulation(s, x).set_conditions(box=3 * np.eye(3)), "no box to change"),
+        (
+            lambda s, x: Simulation(s, x).set_conditions(box=3 * np.eye(3)),
+            "so its box cannot be changed",
+        ),
         (
             lambda s, x: Simulation(s, x).set_state(replace(x, box=4 * np.eye(3))),
             "from its beginning to its end",

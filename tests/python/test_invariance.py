@@ -269,11 +269,11 @@ def test_small_after_large_in_one_process() -> None:
         assert (engine(*small, threads=2).forces() == forces).all()
 
 
-@pytest.mark.parametrize("away", [2, "x", "xy"])
-def test_one_away_and_two_away_agree_closely(peptide: tuple[Any, Any], away: Any) -> None:
+@pytest.mark.parametrize("patch_reach", [2, "x", "xy"])
+def test_one_away_and_two_away_agree_closely(peptide: tuple[Any, Any], patch_reach: Any) -> None:
     """They cannot agree to the bit: single-precision coordinates are measured from the centres of
     patches, which are other centres there, so coordinates round differently."""
-    one, two = (engine(*peptide, away=reach, ranks=3) for reach in (1, away))
+    one, two = (engine(*peptide, patch_reach=reach, ranks=3) for reach in (1, patch_reach))
     assert two.describe()["patches"] > one.describe()["patches"]
     assert relative_rms(two.forces(), one.forces()) < 1e-5
     energies = one.energies()
@@ -282,11 +282,11 @@ def test_one_away_and_two_away_agree_closely(peptide: tuple[Any, Any], away: Any
     assert two.force_sum() == (0, 0, 0)
 
 
-@pytest.mark.parametrize("away", [2, "xy"])
-def test_two_away_does_not_depend_on_ranks(peptide: tuple[Any, Any], away: Any) -> None:
+@pytest.mark.parametrize("patch_reach", [2, "xy"])
+def test_two_away_does_not_depend_on_ranks(peptide: tuple[Any, Any], patch_reach: Any) -> None:
     digests = set()
     for ranks in (1, 2, 5):
-        core = engine(*peptide, integrator=NVT, ranks=ranks, away=away, **CALM)
+        core = engine(*peptide, integrator=NVT, ranks=ranks, patch_reach=patch_reach, **CALM)
         core.run(21)
         digests.add(digest(core))
     assert len(digests) == 1

@@ -501,7 +501,7 @@ def test_options_of_gromacs_that_differ(tmp_path: Path) -> None:
 
 def test_predictions_refuse_it() -> None:
     system, state, _ = argon()
-    with pytest.raises(QuiltError, match="predictions know one mesh"):
+    with pytest.raises(QuiltError, match="predictions do not support Lennard-Jones PME"):
         Planner(system, state, Nonbonded(**ON_MESH), VelocityVerlet())
 
 

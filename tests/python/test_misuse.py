@@ -279,7 +279,7 @@ def test_parts_in_the_wrong_place_are_named(water: Loaded) -> None:
         Simulation(*water, LangevinMiddle(), engine=FakeEngine)  # type: ignore[arg-type]
     with pytest.raises(
         QuiltError,
-        match="integrator must be VelocityVerlet or LangevinMiddle, not",
+        match="integrator must be LangevinMiddle or VelocityVerlet, not",
     ):
         Simulation(*water, integrator=water[0], engine=FakeEngine)  # type: ignore[arg-type]
     with pytest.raises(QuiltError, match=r"barostat must be .*CellRescaling.*, not str"):
@@ -403,5 +403,8 @@ def test_more_atoms_than_can_all_meet() -> None:
     atoms = len(places)
     ones, one = np.ones(atoms), np.ones((1, 1))
     system = quiltmd.System.of(40 * ones, 0 * ones, np.zeros(atoms, int), 1e-5 * one, 1e-3 * one)
-    with pytest.raises(QuiltError, match=r"of 2097152 atoms takes \d+: choose a cutoff"):
+    with pytest.raises(
+        QuiltError,
+        match=r"its 2097152 atoms take \d+ slots, and at most \d+ are possible; choose a cutoff",
+    ):
         Simulation(system, State(places, 0 * places, None), device="cpu").energies()

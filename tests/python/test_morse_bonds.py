@@ -14,7 +14,7 @@ from openmm_reference import energy_and_forces
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System, VelocityVerlet, load
-from quiltmd.description.integrators import check_impulses
+from quiltmd.description.impulses import check_impulses
 from quiltmd.inputs import describe
 from quiltmd.inputs.constrain import constrain, find_waters, loose_hydrogens
 from quiltmd.openmm.write import to_openmm, write_openmm, write_openmm_state

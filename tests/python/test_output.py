@@ -111,7 +111,7 @@ def test_the_core_gives_frames_as_they_were(loaded: Loaded) -> None:
     assert (frame.tensors()["virial"] == virial).all()
     assert frame.heat() == places.heat() == frame.energies()["heat"]
     for read in (places.state, places.energies, places.tensors):
-        with pytest.raises(QuiltError, match="the frame of step 5 was taken without"):
+        with pytest.raises(QuiltError, match="the frame of step 5 was captured without"):
             read()
 
 
@@ -163,7 +163,7 @@ def test_only_what_is_needed_is_taken(loaded: Loaded, tmp_path: Path) -> None:
 def test_a_frame_says_what_it_lacks(loaded: Loaded) -> None:
     recorder = Recorder(5, Readout.energies)
     recorder.needs = ("positions",)  # type: ignore[attr-defined]
-    with pytest.raises(QuiltError, match="the frame of step 5 was taken without energies"):
+    with pytest.raises(QuiltError, match="the frame of step 5 was captured without energies"):
         simulate(loaded).run(10, [recorder])
 
 

@@ -151,10 +151,10 @@ def angle_of(at: Array) -> float:
 
 @pytest.mark.filterwarnings("ignore:a cutoff of 0.6 nm is shorter:quiltmd.QuiltWarning")
 @pytest.mark.parametrize("ranks", [1, 3])
-@pytest.mark.parametrize("away", [1, 2])
+@pytest.mark.parametrize("patch_reach", [1, 2])
 @pytest.mark.parametrize(("kind", "count"), [("angle", 3), ("torsion", 4)])
 def test_angles_and_torsions_wider_than_half_the_box(
-    kind: Any, count: int, away: Any, ranks: int
+    kind: Any, count: int, patch_reach: Any, ranks: int
 ) -> None:
     """Each atom is near the one before, by an image; the first and the last are not."""
     edge, settings = 3.2, Nonbonded(method="cutoff", cutoff=0.6)
@@ -171,7 +171,9 @@ def test_angles_and_torsions_wider_than_half_the_box(
         for image in (at, at % edge, at - 7 * edge):
             state = State.start(made, image, box)
             expected = quiltmd.reference(made, state, settings)
-            run = Simulation(made, state, settings, device="cpu", ranks=ranks, away=away)
+            run = Simulation(
+                made, state, settings, device="cpu", ranks=ranks, patch_reach=patch_reach
+            )
             assert expected[0]["restraint"] == pytest.approx(20.0 * off**2)
             assert run.energies()["restraint"] == pytest.approx(20.0 * off**2)
             np.testing.assert_allclose(run.forces(), expected[1], rtol=1e-5, atol=1e-4)

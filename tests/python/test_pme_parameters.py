@@ -37,7 +37,7 @@ def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(devic
             system.arrays(),
             nonbonded.resolve(state.box),
             resolve_dynamics(quiltmd.VelocityVerlet(), None),
-            Execution("cpu").resolve() | {"device": device},
+            replace(Execution("cpu").resolve_here(), device=device),
         )
 
 

@@ -175,9 +175,9 @@ def test_a_rank_that_fails_ends_all(peptide: tuple[Any, Any]) -> None:
 
 def test_sockets_are_those_of_the_ranks(peptide: tuple[Any, Any]) -> None:
     own = {"patience": 20.0, "of_node": 1, "machines": [0, 0], "nccl": ""}
-    with pytest.raises(QuiltError, match="socket to each other rank"):
+    with pytest.raises(QuiltError, match="socket to every other rank"):
         engine(*peptide, ranks=2, rank=0, sockets=[], **own)
-    with pytest.raises(QuiltError, match="and its machine"):
+    with pytest.raises(QuiltError, match="the number of its machine"):
         engine(*peptide, ranks=2, rank=0, sockets=[-1, -1], **{**own, "machines": [0]})
-    with pytest.raises(QuiltError, match="less than the number of ranks"):
+    with pytest.raises(QuiltError, match="rank 2 does not exist: there are 2, numbered from 0"):
         engine(*peptide, ranks=2, rank=2, sockets=[-1, -1], **own)

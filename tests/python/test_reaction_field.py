@@ -112,7 +112,7 @@ def system_corrects(reference: Any) -> bool:
 
 @pytest.mark.parametrize("felt", [True, False])
 def test_double_precision_has_the_same(felt: bool) -> None:
-    settings = Nonbonded(cutoff=CUTOFF, method="reaction-field", field_of_excluded=felt)
+    settings = Nonbonded(cutoff=CUTOFF, method="reaction-field", reaction_field_on_exclusions=felt)
     system = quiltmd.System.from_openmm(box_in_field(78.3), nonbonded=settings)
     energies, forces = quiltmd.reference(system, state_here(), settings)
     simulation = Simulation(system, state_here(), device="cpu")
@@ -140,7 +140,7 @@ def test_forces_are_the_slope_of_the_energy() -> None:
 
 @pytest.mark.parametrize("felt", [True, False])
 def test_any_number_of_ranks_gives_the_same_bits(felt: bool) -> None:
-    settings = Nonbonded(cutoff=CUTOFF, method="reaction-field", field_of_excluded=felt)
+    settings = Nonbonded(cutoff=CUTOFF, method="reaction-field", reaction_field_on_exclusions=felt)
     system = quiltmd.System.from_openmm(box_in_field(78.3), nonbonded=settings)
     digests = set()
     for ranks in (1, 2, 3):
@@ -175,7 +175,7 @@ def test_a_converted_system_keeps_its_field() -> None:
     written = quiltmd.System.from_openmm(to_openmm(system, box=EDGE * np.eye(3)))
     assert written.nonbonded == system.nonbonded
     felt = Nonbonded(cutoff=CUTOFF, method="reaction-field")
-    with pytest.raises(QuiltError, match=r"do not feel .* field_of_excluded = false"):
+    with pytest.raises(QuiltError, match=r"do not feel .* reaction_field_on_exclusions = false"):
         to_openmm(system, felt, EDGE * np.eye(3))
     with pytest.raises(QuiltError, match=r"plain cutoff cannot be written .* reaction-field"):
         to_openmm(system, Nonbonded(cutoff=CUTOFF, method="cutoff"), EDGE * np.eye(3))
@@ -184,7 +184,7 @@ def test_a_converted_system_keeps_its_field() -> None:
 def test_a_conductor_stays_one_in_openmm_s_files(tmp_path: Path) -> None:
     """Infinity has no number there: one is written that has the same field to the last bit."""
     settings = Nonbonded(
-        cutoff=CUTOFF, method="reaction-field", dielectric=0.0, field_of_excluded=False
+        cutoff=CUTOFF, method="reaction-field", dielectric=0.0, reaction_field_on_exclusions=False
     )
     system = quiltmd.System.from_openmm(box_in_field(2.5), nonbonded=settings)
     made = to_openmm(system, settings, EDGE * np.eye(3))

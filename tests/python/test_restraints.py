@@ -217,7 +217,12 @@ def test_bits_do_not_depend_on_ranks() -> None:
     found = []
     for ranks in (1, 3):
         core = engine(
-            held, state, settings, quiltmd.VelocityVerlet(timestep=0.0005), ranks=ranks, away=1
+            held,
+            state,
+            settings,
+            quiltmd.VelocityVerlet(timestep=0.0005),
+            ranks=ranks,
+            patch_reach=1,
         )
         core.run(20)
         found.append(quiltmd.digest(state_of(core)))

@@ -27,6 +27,7 @@ from quiltmd.outputs import files
 from quiltmd.running import runner
 from quiltmd.running.config import Config, build_config, merge, read_config
 from quiltmd.running.identity import changed_settings
+from quiltmd.running.older_names import RENAMED
 from quiltmd.running.setting_fields import (
     kept_settings,
     may_change,
@@ -241,7 +242,7 @@ OTHERWISE: dict[str, Any] = {
     "run.minimize_tolerance": 7.0,
     "run.draw_velocities": True,
     "run.start_temperature": 310.0,
-    "run.away": "2",
+    "run.patch_reach": "2",
     "output.log_every": 3,
     "output.log_terms": True,
     "output.log_box": True,
@@ -577,6 +578,25 @@ def test_a_run_that_began_with_a_gaussian_split_goes_on_with_it(
     # and a run of this version with the one that it began with
     with pytest.raises(QuiltError, match=r"changed nonbonded\.pme_alpha"):
         runner.resume(folders[0], {("nonbonded", "pme_split"): "prolate"})
+
+
+def test_a_run_whose_settings_had_other_names_goes_on(inputs: Any, tmp_path: Path) -> None:
+    """Its folder and its checkpoint have the older names, and no kind of integrator."""
+    out = tmp_path / "out"
+    config = make_config(inputs, out, run__steps=STEPS // 2)
+    runner.start(config, engine=FakeEngine)
+    older = {".".join(place): ".".join(name) for name, place in RENAMED.items()}
+    assert older["run.patch_reach"] == "run.away"
+    edit(out / "config.toml", "patch_reach =", "away =")
+    edit(out / "config.toml", f'kind = "{config.integrator.kind}"\n', "")
+    checkpoint = read_checkpoint(out / "checkpoint.qmd")
+    physics = checkpoint.provenance["physics"]
+    assert physics.pop("integrator.kind") == "langevin-middle"
+    for key in older.keys() & physics.keys():
+        physics[older[key]] = physics.pop(key)
+    write_checkpoint(out / "checkpoint.qmd", checkpoint)
+    runner.resume(out, {("run", "steps"): STEPS}, FakeEngine)
+    assert read_checkpoint(out / "checkpoint.qmd").state.step == STEPS
 
 
 # ---- failures on the way

@@ -90,14 +90,14 @@ def test_common_settings_are_for_the_stages_that_have_a_use_for_them(tmp_path: P
 def test_a_common_schedule_is_for_the_stages_with_restraints(tmp_path: Path) -> None:
     given = settings(tmp_path)
     given["restraint"] = []
-    given["integrator"] = {"restraint_annealing": [[0, 1], [1, 0]]}
+    given["restraints"] = {"annealing": [[0, 1], [1, 0]]}
     given["stage"] = [
         {"name": "release", "restraint": [{"kind": "position", "select": "water", "k": 1.0}]},
         {"name": "free"},
     ]
     release, free = (stage.config for stage in stages.stages_of(given))
-    assert release.integrator.restraint_annealing == ((0, 1), (1, 0))
-    assert free.integrator.restraint_annealing is None
+    assert release.restraints.annealing == ((0, 1), (1, 0))
+    assert free.restraints.annealing is None
 
 
 @pytest.mark.usefixtures("_waters")

@@ -13,7 +13,7 @@ from boxes import water_box
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System, VelocityVerlet
-from quiltmd.description.integrators import check_impulses
+from quiltmd.description.impulses import check_impulses
 from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.description.terms import VIEWS, Terms
 from quiltmd.description.vibrations import fastest_vibration

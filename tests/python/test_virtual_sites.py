@@ -442,7 +442,7 @@ def test_sites_of_sites() -> None:
 
 def test_parents_that_nothing_holds() -> None:
     system, state = molecule(sites.average(4, (0, 6), (0.5, 0.5)))
-    with pytest.raises(quiltmd.QuiltError, match="neither bonds nor constraints hold atom"):
+    with pytest.raises(quiltmd.QuiltError, match="no bonds or constraints connect atom"):
         Simulation(system, state, SMALL, device="cpu")
 
 

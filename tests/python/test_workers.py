@@ -179,7 +179,7 @@ def test_errors_are_those_of_the_engine(toy: Toy, capfd: pytest.CaptureFixture[s
     assert frame is not None
     captured: Any = simulation._engine.capture(positions=True)
     assert captured.positions().shape == (648, 3)
-    with pytest.raises(QuiltError, match="taken without energies"):
+    with pytest.raises(QuiltError, match="captured without energies"):
         captured.energies()
     with pytest.raises(QuiltError, match="does not know the call 'eval'"):
         toy.connection.call("eval", "1")

@@ -42,7 +42,7 @@ struct BondedResult {
 // The box, the reach of the half shell, and into how many ranks' computes the terms are cut.
 struct BondedRun {
   Box box;
-  Int3 away;
+  Int3 patch_reach;
   int ranks;
 };
 
@@ -55,7 +55,7 @@ inline RankPlan computes_of(const PatchGrid& grid, int rank, int ranks) {
 
 inline BondedResult run_bonded(Device& device, const BondedRun& run, const System& s,
                                const std::vector<Vec3d>& positions) {
-  const PatchGrid grid = make_patch_grid(run.box, 0.5, 0.9, run.away);
+  const PatchGrid grid = make_patch_grid(run.box, 0.5, 0.9, run.patch_reach);
   OneRank rank(device, s, grid, positions, std::vector<Vec3d>(positions.size()));
   TermMemory terms(rank);
   for (int r = 0; r < run.ranks; ++r) {

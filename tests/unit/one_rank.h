@@ -138,7 +138,7 @@ inline PatchGrid lone_patches(const Box& box, Int3 cells) {
   PatchGrid grid;
   grid.box = box;
   grid.cells = cells;
-  grid.away = {1, 1, 1};
+  grid.patch_reach = {1, 1, 1};
   return grid;
 }
 

@@ -25,7 +25,7 @@ class PairRank : public OneRank {
     NonbondedSettings settings;
     double reach = 1.0;
     double grid_reach = 0;  // that patches are made for; 0: the same
-    Int3 away = kOneAway;
+    Int3 patch_reach = kOneAway;
     int form = 0;             // the first of PairForms that may be taken
     int gap = 0;              // slots left empty in front, to show that slot numbers do not matter
     int pieces = 1;           // parts that a GPU cuts each list into
@@ -85,7 +85,7 @@ inline PairRank::PairRank(Device& on, const Molecules& molecules, const PackedPa
 
 inline PatchGrid PairRank::grid_of(const Molecules& molecules, const Choices& choices) {
   return make_patch_grid(molecules.box, choices.settings.cutoff,
-                         std::max(choices.reach, choices.grid_reach), choices.away);
+                         std::max(choices.reach, choices.grid_reach), choices.patch_reach);
 }
 
 inline ListSetup PairRank::lists_of(const Choices& choices) {

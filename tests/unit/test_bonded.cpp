@@ -228,8 +228,8 @@ void two_away_agrees() {
   std::vector<Vec3d> positions;
   const System s = chains(40, 12, kBoxes[1], positions, random);
   const BondedResult one = run_kernels({kBoxes[1], kOneAway, 1}, s, positions);
-  for (const Int3 away : {kTwoAway, Int3{2, 1, 1}, Int3{2, 2, 1}, Int3{1, 1, 2}}) {
-    const BondedResult two = run_kernels({kBoxes[1], away, 3}, s, positions);
+  for (const Int3 patch_reach : {kTwoAway, Int3{2, 1, 1}, Int3{2, 2, 1}, Int3{1, 1, 2}}) {
+    const BondedResult two = run_kernels({kBoxes[1], patch_reach, 3}, s, positions);
     for (size_t a = 0; a < positions.size(); ++a)
       CHECK_NEAR(from_fixed(two.force[0][a] - one.force[0][a], kForceScale), 0, 1e-6);
   }

@@ -25,9 +25,9 @@ constexpr Int3 kReaches[] = {kOneAway, {2, 1, 1}, {2, 2, 1}, kTwoAway};
 
 std::vector<PatchGrid> some_grids() {
   std::vector<PatchGrid> grids;
-  for (const Int3 away : kReaches)
+  for (const Int3 patch_reach : kReaches)
     for (const double reach : {0.9, 1.3, 1.9, 2.4})
-      grids.push_back(make_patch_grid(kSlanted, 0.8, reach, away));
+      grids.push_back(make_patch_grid(kSlanted, 0.8, reach, patch_reach));
   return grids;
 }
 
@@ -42,10 +42,11 @@ std::vector<double> random_weights(const PatchGrid& grid, unsigned seed) {
 // The patches are as wide as the reach of the lists asks for.
 void patches_are_wide_enough() {
   for (const double reach : {0.9, 1.3, 1.9, 2.4}) {
-    for (const Int3 away : kReaches) {
-      const PatchGrid grid = make_patch_grid(kSlanted, 0.8, reach, away);
+    for (const Int3 patch_reach : kReaches) {
+      const PatchGrid grid = make_patch_grid(kSlanted, 0.8, reach, patch_reach);
       const Vec3d widths = grid.box.widths();
-      for (int d = 0; d < 3; ++d) CHECK(away[d] * widths[d] / grid.cells[d] >= reach - 1e-12);
+      for (int d = 0; d < 3; ++d)
+        CHECK(patch_reach[d] * widths[d] / grid.cells[d] >= reach - 1e-12);
     }
   }
 }
@@ -58,7 +59,7 @@ void half_shell_is_half() {
       CHECK(seen.insert({o.x, o.y, o.z}).second);
       CHECK(seen.insert({-o.x, -o.y, -o.z}).second || (o.x == 0 && o.y == 0 && o.z == 0));
     }
-    const Int3 a = grid.away;
+    const Int3 a = grid.patch_reach;
     CHECK(static_cast<int>(seen.size()) == (2 * a.x + 1) * (2 * a.y + 1) * (2 * a.z + 1));
   }
 }

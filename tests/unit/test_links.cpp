@@ -171,7 +171,7 @@ void all_fall_back_together_and_say_why() {
       CHECK(says(one.why_not_faster, peer) && says(one.why_not_faster, nccl));
     }
     for (const Found& one : find(members, MessageRoute::kNccl))
-      CHECK(says(one.error, "transport 'nccl' is not possible: ") && says(one.error, nccl));
+      CHECK(says(one.error, "transport 'nccl' cannot be used: ") && says(one.error, nccl));
   };
   const std::string none = "/nowhere/libnccl.so.2";
   expect_host({{"a", 0}, {"b", 1, Fault::kNone, none}}, "ranks 0 and 1 are on two hosts",
@@ -185,7 +185,7 @@ void what_is_written_must_be_seen() {
   const auto expect = [](Fault fault, const std::string& why) {
     const std::vector<Member> members{{"a", 0}, {"b", 0, fault}};
     for (const Found& one : find(members, MessageRoute::kPeer))
-      CHECK(says(one.error, "transport 'peer' is not possible: ") && says(one.error, why));
+      CHECK(says(one.error, "transport 'peer' cannot be used: ") && says(one.error, why));
     for (const Found& one : find(members, MessageRoute::kAuto))
       CHECK(one.carriers[0] == kCommunicator || one.carriers[1] == kCommunicator);
   };
@@ -308,7 +308,7 @@ void who_is_given_up_waits_no_longer() {
   } catch (const Error& error) {
     said = error.what();
   }
-  CHECK(says(said, "were given up"));
+  CHECK(says(said, "were stopped"));
 }
 
 void errors_under_way_are_noticed() {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "check.h"
-#include "computes/long_range/pme/setup.h"
 #include "device/null/null_device.h"
 #include "runtime/planner.h"
 #include "schedule/executor.h"
@@ -45,7 +44,7 @@ struct Case {
   Box box{};
 };
 
-Case make_case(int n, int grid, int away) {
+Case make_case(int n, int grid, int patch_reach) {
   Case c;
   c.system = atoms_on_a_grid(n, c.positions);
   c.nonbonded.electrostatics = Electrostatics::kPme;
@@ -57,7 +56,7 @@ Case make_case(int n, int grid, int away) {
                               {"remove_com_every", int64_t{0}},
                               {"resting_axes", int64_t{0}},
                               {"constraint_tolerance", 1e-6}}};
-  c.lists.away = {away, away, away};
+  c.lists.patch_reach = {patch_reach, patch_reach, patch_reach};
   c.box.ax = c.box.by = c.box.cz = kSide * n;
   return c;
 }
@@ -118,8 +117,8 @@ std::vector<Row> planned(const Planner& planner, const MachineShape& machine, Me
 }
 
 void messages_are_those_of_schedules() {
-  for (const int away : {1, 2}) {
-    const Case c = make_case(12, 20, away);
+  for (const int patch_reach : {1, 2}) {
+    const Case c = make_case(12, 20, patch_reach);
     const Planner planner = planner_of(c);
     for (const MeshSharing mesh :
          {MeshSharing::kDistributed, MeshSharing::kPencils, MeshSharing::kReplicated})
@@ -138,11 +137,9 @@ double hop_bytes_of(const Planner& planner, const Assignment& assignment,
                     MeshSharing mesh) {
   const Setup& setup = planner.setup();
   const auto plans = plan_ranks(setup.grid, assignment, atoms);
-  const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
-  const GridShares shares(setup, grid, plans, mesh);
   double sum = 0;
   for (const auto& messages :
-       {halo_messages(plans, planner.atoms()), mesh_messages(shares, machine.ranks)})
+       {halo_messages(plans, planner.atoms()), plan_long_range(setup, plans, mesh).messages})
     for (const PlannedMessage& m : messages)
       if (m.edge != Edge::kProxies)
         sum += 16.0 * static_cast<double>(m.words) * machine.hops(m.from, m.to);
@@ -176,11 +173,9 @@ void few_bytes_go_through_any_rank() {
   const std::vector<double> atoms = atoms_of_patches(c, setup.grid);
   const auto most = [&](const Assignment& assignment, int ranks) {
     const auto plans = plan_ranks(setup.grid, assignment, atoms);
-    const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
-    const GridShares shares(setup, grid, plans, MeshSharing::kDistributed);
     std::vector<int64_t> words(static_cast<size_t>(ranks), 0);
-    for (const auto& messages :
-         {halo_messages(plans, planner.atoms()), mesh_messages(shares, ranks)})
+    for (const auto& messages : {halo_messages(plans, planner.atoms()),
+                                 plan_long_range(setup, plans, MeshSharing::kDistributed).messages})
       for (const PlannedMessage& m : messages)
         if (m.edge != Edge::kProxies)
           for (const int rank : {m.from, m.to}) words[static_cast<size_t>(rank)] += m.words;
@@ -211,8 +206,8 @@ void work_is_shared_out_whole() {
       for (const PlannedRank& r : planner.plan({ranks}, mesh).ranks) {
         atoms += r.atoms;
         sum += pairs(r);
-        planes += r.planes;
-        lines += r.lines;
+        planes += r.transforms.planes;
+        lines += r.transforms.lines;
       }
       CHECK_NEAR(atoms, 1728, 1e-9);
       CHECK_NEAR(sum, all, 1e-6 * all);
@@ -227,7 +222,7 @@ void pencils_occupy_more_ranks() {
   const auto busy = [&](MeshSharing mesh) {
     const auto ranks = planner.plan({100}, mesh).ranks;
     return std::count_if(ranks.begin(), ranks.end(),
-                         [](const PlannedRank& r) { return r.planes > 0; });
+                         [](const PlannedRank& r) { return r.transforms.planes > 0; });
   };
   CHECK(busy(MeshSharing::kDistributed) == 20);
   CHECK(busy(MeshSharing::kPencils) > 80);

@@ -355,8 +355,9 @@ void grids_for_gpus_have_small_factors() {
                           Int3{0, 56, 56}, Int3{56, -8, 56}})
     CHECK(!refusal(grid).empty());
   CHECK(refusal({56, 22, 49}) ==
-        "On a GPU the PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
-        "it is 56 x 22 x 49: choose another grid, or device cpu.");
+        "on a GPU the number of PME grid points along each axis must have no prime factors but 2, "
+        "3, 5 and 7, and be even along z; the grid is 56 x 22 x 49: choose another grid, or device "
+        "cpu");
 }
 
 }  // namespace

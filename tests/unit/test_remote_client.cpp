@@ -130,7 +130,7 @@ void all_questions_learn_why_the_connection_ended() {
 
 void an_answer_to_no_question_ends_the_connection() {
   const std::vector<Answer> answers{kDescription, {.number = 7}};
-  CHECK(has(lost(answers, [](Device& device) { device.synchronize(); }), "no question"));
+  CHECK(has(lost(answers, [](Device& device) { device.synchronize(); }), "was not requested"));
 }
 
 void a_download_has_the_length_asked_for() {

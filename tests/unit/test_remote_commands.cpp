@@ -116,7 +116,7 @@ void what_makes_sense_is_done() {
 
 void memory_of_nobody() {
   constexpr uint64_t kFar = std::numeric_limits<uint64_t>::max();
-  const char* const expected = "memory that the client does not have";
+  const char* const expected = "memory that the client has not allocated";
   for (const uint64_t to :
        {uint64_t{0}, kHere - 1, kHere + 1, kHere + kBytes + 1, kFar, kFar - 7}) {
     for (const uint64_t bytes : {kBytes, kFar, kFar - kHere}) {
@@ -142,18 +142,18 @@ void allocations() {
     return Client().ask({.verb = Verb::kAllocate, .to = to, .bytes = bytes});
   };
   for (const uint64_t to : {uint64_t{0}, kHere, kHere - 1, kHere + 8, kHere + kBytes})
-    CHECK(says(asked(to, 8), "an address that is taken"));
-  CHECK(says(asked(2 * kHere, 0), "an address that is taken"));
-  CHECK(says(asked(2 * kHere, std::numeric_limits<uint64_t>::max() - kHere), "taken"));
+    CHECK(says(asked(to, 8), "an address that is in use"));
+  CHECK(says(asked(2 * kHere, 0), "an address that is in use"));
+  CHECK(says(asked(2 * kHere, std::numeric_limits<uint64_t>::max() - kHere), "in use"));
   CHECK(!asked(2 * kHere, uint64_t{1} << 62).empty());  // more than there is
   CHECK(asked(2 * kHere, 8).empty());
-  CHECK(says(Client().error_of({.verb = Verb::kFree, .to = kHere + 8}), "not asked for"));
+  CHECK(says(Client().error_of({.verb = Verb::kFree, .to = kHere + 8}), "not allocated"));
   Client client;
   client.tell({.verb = Verb::kFree, .to = kHere});
   // Rounded up to whole lines of a cache, these bytes would be none.
   const uint64_t bytes = std::numeric_limits<uint64_t>::max() - 2;
   CHECK(says(client.ask({.verb = Verb::kAllocate, .to = 1, .bytes = bytes}), "too little memory"));
-  CHECK(says(client.error_of({.verb = Verb::kFree, .to = kHere}), "not asked for"));
+  CHECK(says(client.error_of({.verb = Verb::kFree, .to = kHere}), "not allocated"));
 }
 
 void launches() {
@@ -164,22 +164,22 @@ void launches() {
   };
   const Bytes good = bytes_of(at(kHere, 64));
   CHECK(launched(number, good).empty());
-  CHECK(says(launched(number + 1, good), "does not know operation"));
-  CHECK(says(launched(number + (uint64_t{1} << 32), good), "does not know operation"));
-  CHECK(says(launched(number, Bytes(good.begin(), good.end() - 1)), "does not know operation"));
-  CHECK(says(launched(number, {}), "does not know operation"));
+  CHECK(says(launched(number + 1, good), "has no operation"));
+  CHECK(says(launched(number + (uint64_t{1} << 32), good), "has no operation"));
+  CHECK(says(launched(number, Bytes(good.begin(), good.end() - 1)), "has no operation"));
+  CHECK(says(launched(number, {}), "has no operation"));
   CHECK(says(launched(number, good, 4), "stream"));
   for (const Increment& op :
        {at(kHere, 65), at(kHere + 8, 64), at(kHere - 8, 1), at(kHere + kBytes, 1), at(8, 0),
         at(kHere, std::numeric_limits<int64_t>::max()), at(kHere, int64_t{1} << 61)})
-    CHECK(says(launched(number, bytes_of(op)), "memory that the client does not have"));
+    CHECK(says(launched(number, bytes_of(op)), "memory that the client has not allocated"));
   CHECK(says(launched(number, bytes_of(at(kHere + 4, 1))), "aligned"));
   CHECK(launched(number, bytes_of(at(kHere, -1))).empty());
 }
 
 void recordings() {
   for (const Verb verb : {Verb::kRunRecording, Verb::kDropRecording})
-    CHECK(says(Client().error_of({.verb = verb, .number = 1}), "no such recording"));
+    CHECK(says(Client().error_of({.verb = verb, .number = 1}), "does not exist"));
   CHECK(says(Client().error_of({.verb = Verb::kEndRecording, .number = 1}), "did not begin"));
   Client twice;
   twice.record(at(kHere, 1));
@@ -196,15 +196,15 @@ void recordings() {
   stale.record(at(kHere, 1));
   stale.tell({.verb = Verb::kFree, .to = kHere});
   stale.ask({.verb = Verb::kAllocate, .to = kHere, .bytes = kBytes});
-  CHECK(says(stale.error_of({.verb = Verb::kRunRecording, .number = 1}), "was given back"));
+  CHECK(says(stale.error_of({.verb = Verb::kRunRecording, .number = 1}), "has been freed"));
 }
 
 void words_that_are_none() {
   for (uint32_t verb = static_cast<uint32_t>(Verb::kAnswer); verb < 40; ++verb)
-    CHECK(says(Client().error_of({.verb = static_cast<Verb>(verb)}), "none of its commands"));
+    CHECK(says(Client().error_of({.verb = static_cast<Verb>(verb)}), "not a command"));
   const Bytes half(sizeof(Piece) - 1);
-  CHECK(says(Client().ask({.verb = Verb::kDownload}, half), "lists no pieces"));
-  CHECK(says(Client().error_of({.verb = Verb::kFree, .to = kHere}, half), "does not take"));
+  CHECK(says(Client().ask({.verb = Verb::kDownload}, half), "no regions of memory"));
+  CHECK(says(Client().error_of({.verb = Verb::kFree, .to = kHere}, half), "which it cannot have"));
   for (const uint64_t event : {uint64_t{1} << 20, uint64_t{1} << 32, ~uint64_t{0}})
     for (const Verb verb : {Verb::kSignal, Verb::kWait})
       CHECK(says(Client().error_of({.verb = verb, .value = event}), "event"));
@@ -215,8 +215,8 @@ void after_an_error_nothing_is_done() {
   Client client;
   client.tell({.verb = Verb::kFree, .to = 1});
   client.launch(at(kHere, 64));
-  CHECK(says(client.ask({.verb = Verb::kSynchronize}), "not asked for"));
-  CHECK(says(client.ask({.verb = Verb::kDescribe}), "not asked for"));
+  CHECK(says(client.ask({.verb = Verb::kSynchronize}), "not allocated"));
+  CHECK(says(client.ask({.verb = Verb::kDescribe}), "not allocated"));
 }
 
 }  // namespace

@@ -282,12 +282,13 @@ void whole_numbers_are_refused_by_name() {
 
 void nonsense_is_refused_by_name() {
   check_refused({integrator("verlet"), std::nullopt, {}}, "langevin_middle, velocity_verlet");
-  check_refused({integrator("langevin_middle"), rescaling(), {}}, "a thermostat by itself");
+  check_refused({integrator("langevin_middle"), rescaling(), {}}, "contains a thermostat");
   check_refused({integrator("velocity_verlet", 4), rescaling(10), {}},
                 "multiple of long_range_every");
   check_refused({integrator("velocity_verlet"), rescaling(0), {}}, "'every'");
-  check_refused({integrator("langevin_middle"), chain(), {}}, "a thermostat by itself");
-  check_refused({integrator("velocity_verlet"), chain(0), {}}, "1 to 32 thermostats");
+  check_refused({integrator("langevin_middle"), chain(), {}}, "contains a thermostat");
+  check_refused({integrator("velocity_verlet"), chain(0), {}},
+                "'chain_length' must be from 1 to 32");
   check_refused({integrator("velocity_verlet"), chain(3, 0.07), {}}, "raise 'time_constant'");
   check_refused({integrator("velocity_verlet"), std::nullopt, barostat()}, "needs a temperature");
   check_refused({integrator("langevin_middle", 5), std::nullopt, barostat()},
@@ -296,7 +297,7 @@ void nonsense_is_refused_by_name() {
                 "cell_rescaling, berendsen, monte_carlo");
   check_refused({integrator("velocity_verlet"), std::nullopt, barostat("monte_carlo")},
                 "needs a temperature");
-  check_refused({of_groups(), rescaling(), {}}, "a thermostat by itself");
+  check_refused({of_groups(), rescaling(), {}}, "contains a thermostat");
   check_refused({of_groups(310), std::nullopt, barostat()}, "needs a temperature");
   CHECK(make_step_plan({of_groups(), std::nullopt, barostat()}, kFreedom).baths.one_temperature);
   Parameters many = of_groups();
@@ -334,7 +335,7 @@ void degrees_of_freedom_are_those_of_axes_in_motion() {
   verlet.values["resting_axes"] = int64_t{8};
   check_refused({verlet, std::nullopt, {}}, "a sum of 1 for x, 2 for y and 4 for z");
   verlet.values["remove_com_every"] = int64_t{-1};
-  check_refused({verlet, std::nullopt, {}}, "every 1 or more steps, or 0: never");
+  check_refused({verlet, std::nullopt, {}}, "remove_com_every must not be negative");
 }
 
 // Where no interval was asked for, momentum is removed at ends of epochs that there are anyway.
@@ -379,9 +380,10 @@ void conditions_belong_to_parts() {
   };
   for (const char* name : {"friction", "seed", "timestep", "humidity"})
     CHECK(message(name) == "'" + std::string(name) +
-                               "' cannot be changed while this simulation goes on, only box, "
+                               "' cannot be changed during this simulation: choose from box, "
                                "restraints, pressure_x, pressure_y, pressure_z, temperature");
-  check_refused(with_conditions(settings, {{"temperature", -1}}), "a temperature is not negative");
+  check_refused(with_conditions(settings, {{"temperature", -1}}),
+                "the temperature must not be negative");
   check_refused(with_conditions(settings, {{"pressure_x", std::nan("")}}), "a finite number");
   const IntegratorSettings groups{integrator("velocity_verlet"), scaling_groups(rescaling()), {}};
   const StepPlan warmed = make_step_plan(with_conditions(groups, {{"temperature_1", 320}}), kOfTwo);
@@ -393,8 +395,9 @@ void conditions_belong_to_parts() {
       CHECK(std::string(error.what()).ends_with("restraints, temperature_0, temperature_1"));
     }
   const IntegratorSettings langevin{integrator("langevin_middle"), std::nullopt, {}};
-  check_refused(with_conditions(langevin, {{"temperature", -1}}), "a temperature is not negative");
-  check_refused(with_conditions(langevin, {{"friction", -1}}), "a friction is not negative");
+  check_refused(with_conditions(langevin, {{"temperature", -1}}),
+                "the temperature must not be negative");
+  check_refused(with_conditions(langevin, {{"friction", -1}}), "the friction must not be negative");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ def bench(
         _show(found, _print_transports, as_json)
         return
     where = Execution(chosen.get("device", "auto"), chosen.get("ranks")).resolve()
-    if not system and not tile and where["ranks"] == 1 and is_gpu(where["device"]):
+    if not system and not tile and where.ranks == 1 and is_gpu(where.device):
         every = chosen.get("long_range_every", 1)
         _show(benchmark.bench_gpu(steps, long_range_every=every), print_results, as_json)
     else:

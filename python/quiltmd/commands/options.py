@@ -34,6 +34,7 @@ _FLAGS: dict[Place, str] = {
     ("solvent", "model"): "solvent",
     ("solvent", "dielectric"): "solvent_dielectric",
     ("solvent", "surface"): "solvent_surface",
+    ("integrator", "kind"): "integrator",
     ("thermostat", "kind"): "thermostat",
     ("thermostat", "every"): "thermostat_every",
     ("barostat", "kind"): "barostat",
@@ -41,6 +42,8 @@ _FLAGS: dict[Place, str] = {
     ("barostat", "every"): "barostat_every",
     ("barostat", "annealing"): "pressure_annealing",
     ("barostat", "annealing_every"): "pressure_annealing_every",
+    ("restraints", "annealing"): "restraint_annealing",
+    ("restraints", "annealing_every"): "restraint_annealing_every",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 from rich.table import Table
 
-from ..engine.execution import AWAY_BY_NAME, Away
+from ..engine.execution import PATCH_REACH_BY_NAME, PatchReach
 from ..errors import QuiltError
 from ..outputs.files import writing
 from ..prediction.calibrate import calibrated
@@ -49,7 +49,7 @@ def predict_command(
         typer.Option(metavar="RUN", help="Use the task times of a profiled run of this system."),
     ] = None,
     tile: Annotated[str, typer.Option(metavar="NxNxN", help="Repeat the box.")] = "1x1x1",
-    away: Annotated[
+    patch_reach: Annotated[
         str,
         typer.Option(
             metavar="N|AXES",
@@ -86,10 +86,10 @@ def predict_command(
     Patches, their assignment to ranks and all messages are those of a real run; task times come
     from the description of the machine or from a profile; messages are simulated on its network.
     """
-    way, reach, counts = _sharing(pme), _away(away), _counts(ranks)
+    way, reach, counts = _sharing(pme), _patch_reach(patch_reach), _counts(ranks)
     if choices and (weak or plot or way or reach != 1 or not is_placed):
         raise QuiltError(
-            "--choices varies these settings itself: leave out --pme, --away, --not-placed, "
+            "--choices varies these settings itself: leave out --pme, --patch-reach, --not-placed, "
             "--weak and --plot"
         )
     planner_of = _planners(with_all_inputs(files, settings), parse_tile(tile))
@@ -124,9 +124,9 @@ def _planners(settings: Settings, tile: Tile) -> Callable[..., Planner]:
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)
     config = config.following(system)
-    integrator = config.make_integrator()
+    integrator: Any = config.make_integrator()
 
-    def planner_of(reach: Away, times_less_pme: int = 1, copies: Tile = (1, 1, 1)) -> Planner:
+    def planner_of(reach: PatchReach, times_less_pme: int = 1, copies: Tile = (1, 1, 1)) -> Planner:
         every = integrator.long_range_every * times_less_pme
         rarer = replace(integrator, long_range_every=every)
         nonbonded = config.nonbonded
@@ -203,10 +203,10 @@ def _sharing(text: str) -> Sharing | None:
     return None if text == "auto" else cast(Sharing, text)
 
 
-def _away(text: str) -> Away:
-    if text not in AWAY_BY_NAME:
-        raise QuiltError(f"--away is {', '.join(AWAY_BY_NAME)}, not '{text}'")
-    return AWAY_BY_NAME[text]
+def _patch_reach(text: str) -> PatchReach:
+    if text not in PATCH_REACH_BY_NAME:
+        raise QuiltError(f"--patch-reach is {', '.join(PATCH_REACH_BY_NAME)}, not '{text}'")
+    return PATCH_REACH_BY_NAME[text]
 
 
 def _show(found: list[Prediction], about: dict[str, Any]) -> None:

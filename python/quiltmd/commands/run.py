@@ -32,6 +32,7 @@ _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` l
     "integrator",
     "thermostat",
     "barostat",
+    "restraints",
     "run",
     "workers",
     "output",

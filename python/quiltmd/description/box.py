@@ -91,3 +91,9 @@ def lengths_angles(box: Array | None) -> tuple[Array, Array]:
 
 def _words(values: Array) -> str:
     return " ".join(f"{value:g}" for value in values)
+
+
+def box_widths(box: Array) -> Array:
+    """Distances between opposite faces of the cell (3,), nm."""
+    widths: Array = 1.0 / np.linalg.norm(np.linalg.inv(box), axis=0)
+    return widths

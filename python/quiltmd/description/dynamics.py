@@ -54,12 +54,13 @@ def groups_with_baths(
 ) -> tuple[BathGroup, ...]:
     """Groups of atoms that have heat baths of their own; none where one bath has all atoms."""
     bath = heat_bath(integrator, thermostat)
-    return bath.groups if isinstance(bath, HeatBaths) else ()
+    return () if bath is None else bath.groups
 
 
-def heat_bath(integrator: Integrator, thermostat: Thermostat | None) -> Integrator | Thermostat:
-    """The one of the two that has temperature and friction: the thermostat where there is one."""
-    return integrator if thermostat is None else thermostat
+def heat_bath(integrator: Integrator, thermostat: Thermostat | None) -> HeatBaths | None:
+    """The one of the two that has the heat baths: the thermostat where there is one, or none."""
+    bath = integrator if thermostat is None else thermostat
+    return bath if isinstance(bath, HeatBaths) else None
 
 
 def with_conditions(
@@ -117,8 +118,7 @@ def with_condition(
         return grouped, {f"{name}_{number}": found for number, found in of_groups}
     if not hasattr(part, name):
         raise QuiltError(f"{type(part).__name__} has no {name}")
-    settings: dict[str, Any] = {name: value}
-    changed = replace(part, **settings)
+    changed: Any = replace(part, **{name: value})  # type: ignore[type-var]
     found: float = getattr(changed, name)
     return changed, pressures(found) if name == "pressure" else {name: found}
 

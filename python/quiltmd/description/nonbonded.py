@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
+from .box import box_widths
 from .checks import user_settings
 from .mesh_rules import (
     SMALLEST_GRID,
@@ -61,7 +62,7 @@ class Nonbonded:
         read).
     dielectric:
         Of the medium beyond the cutoff, with the method reaction-field; 0: infinite, a conductor.
-    field_of_excluded:
+    reaction_field_on_exclusions:
         With the method reaction-field: whether excluded pairs within the cutoff, and each charge by
         itself, feel the field (GROMACS), or not (OpenMM, for which pair forces take longer).
     pme_order:
@@ -138,7 +139,7 @@ class Nonbonded:
         ge=0,
         description="Dielectric constant of the reaction field; 0: infinite.",
     )
-    field_of_excluded: Annotated[bool, _Field] = Field(
+    reaction_field_on_exclusions: Annotated[bool, _Field] = Field(
         default=True,
         description="Apply the reaction field to excluded pairs, as GROMACS does and OpenMM does "
         "not.",
@@ -428,7 +429,7 @@ class Nonbonded:
             "dispersion_correction": self.dispersion_correction and box is not None,
             "potential_shift": self.potential_shift,
             "dielectric": self.dielectric,
-            "field_of_excluded": self.field_of_excluded,
+            "reaction_field_on_exclusions": self.reaction_field_on_exclusions,
             "switching": self.switching,
             "switch_distance": self.switch_distance or 0.0,
         }
@@ -495,9 +496,3 @@ def _defaults(needed: Only) -> dict[str, Any]:
     """Of the settings that need this."""
     names = settings_only_with(Nonbonded, needed.setting, needed.value)
     return {name: getattr(Nonbonded, name) for name in names}
-
-
-def box_widths(box: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Distances between opposite faces of the cell (3,), nm."""
-    widths: NDArray[np.float64] = 1.0 / np.linalg.norm(np.linalg.inv(box), axis=0)
-    return widths

@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .nonbonded import box_widths
+from .box import box_widths
 from .state import State
 from .system import System
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..errors import QuiltError
+from .where import RunHere
 
 _ENERGY_SCALE = 2.0**28  # kEnergyScale of src/math/fixed.h
 
@@ -149,7 +150,8 @@ class Engine(Protocol):
         """By rank: patches, proxies, computes, interior_computes, atoms, list_entries, bytes."""
 
 
-EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]], Engine]
+# Called with system, nonbonded settings and dynamics as the core has them, and where it runs.
+EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], Any], Engine]
 
 
 def load_core() -> Any:
@@ -166,8 +168,8 @@ def make_engine(
     system: dict[str, Any],
     nonbonded: dict[str, Any],
     integrator: dict[str, Any],
-    run: dict[str, Any],
+    where: RunHere,
 ) -> Engine:
     """The engine of the compiled core."""
-    engine: Engine = load_core().Engine(system, nonbonded, integrator, run)
+    engine: Engine = load_core().Engine(system, nonbonded, integrator, where.settings())
     return engine

@@ -25,6 +25,7 @@ from .places import (
     parse_device,
     parse_place,
 )
+from .where import RunHere, RunInWorkers
 from .worker_settings import Workers
 
 
@@ -39,22 +40,24 @@ BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "peer", "nccl", "unix", "tcp
 _BETWEEN_GPUS = ("peer", "nccl")
 _MOST_RANKS = 64  # where there are fewer cores; of 2,300 atoms they take 1.5 GB
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
-Away = Literal[1, 2, "x", "xy"]
+PatchReach = Literal[1, 2, "x", "xy"]
 # In patches along x, y and z.
-REACHES: dict[Away, tuple[int, int, int]] = {
+REACHES: dict[PatchReach, tuple[int, int, int]] = {
     1: (1, 1, 1),
     2: (2, 2, 2),
     "x": (2, 1, 1),
     "xy": (2, 2, 1),
 }
-AWAY_BY_NAME = {str(away): away for away in REACHES}
+PATCH_REACH_BY_NAME = {str(patch_reach): patch_reach for patch_reach in REACHES}
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
 
 @partial(user_settings, title="")  # its settings are named as those of `Simulation` are
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Execution:
-    """Where a simulation runs.  On one kind of device none of this but `away` changes its results.
+    """Where a simulation runs.
+
+    On one kind of device nothing here but `patch_reach` changes its results.
 
     Attributes
     ----------
@@ -85,7 +88,7 @@ class Execution:
         for more ranks on the CPU than there are planes; "replicated", all of them on every rank,
         which spares messages on small grids; "auto" decides by the size of the grid and the number
         of ranks.
-    away:
+    patch_reach:
         Patches between which computes reach: 1; 2, which gives more patches, half as wide; or 2
         along some dimensions alone, "x" or "xy".  Forces are then rounded differently, so that
         energies differ in their last digits.
@@ -99,7 +102,7 @@ class Execution:
     balance: bool = True
     transport: Transport = "auto"
     mesh: MeshSharing = "auto"
-    away: Away = 1
+    patch_reach: PatchReach = 1
     workers: Workers = Workers()
     hosts: tuple[HostEntry, ...] = ()
 
@@ -120,10 +123,10 @@ class Execution:
             f"wait for each other; {cores} or fewer are faster"
         )
 
-    def resolve(self) -> dict[str, Any]:
-        """Settings for the core, the device chosen and the cores divided among ranks.
+    def resolve(self) -> RunHere | RunInWorkers:
+        """Where an engine runs, the device chosen and the cores divided among ranks.
 
-        For a worker, only the number of ranks is resolved here; the worker resolves the rest.
+        For workers only the number of ranks is resolved here; each of them resolves the rest.
         """
         ranks = self._rank_count()
         self._check_workers()
@@ -131,26 +134,28 @@ class Execution:
         if self._is_in_workers():
             device = self._device_of_ranks()
             _check_number(sum(place.kind in ("here", "worker") for place in parse_device(device)))
-            own = self.settings()
-            workers, _ = own.pop("workers"), own.pop("hosts")
-            return {
-                "device": device,
-                "ranks": ranks,
-                "execution": own,
-                "workers": workers,
-            }
+            asked = self.settings()
+            del asked["workers"], asked["hosts"]
+            return RunInWorkers(device, ranks, self.workers, asked)
         _check_number(ranks)
-        return {
-            "device": choose_device(self.device, ranks),
-            "ranks": ranks,
-            "threads": self.threads or max(1, available_cores() // ranks),
-            "list_life": 0,
-            "list_buffer": 0.0,
-            "away": REACHES[self.away],
-            "balance": self.balance,
-            "transport": self.transport,
-            "mesh": self.mesh,
-        }
+        return RunHere(
+            choose_device(self.device, ranks),
+            ranks,
+            self.threads or max(1, available_cores() // ranks),
+            REACHES[self.patch_reach],
+            self.balance,
+            self.transport,
+            self.mesh,
+        )
+
+    def resolve_here(self) -> RunHere:
+        """The same where it must be in this process; QuiltError where it is not."""
+        where = self.resolve()
+        if isinstance(where, RunInWorkers):
+            raise QuiltError(
+                f"device '{self.device}' is in another process: name one of this machine"
+            )
+        return where
 
     def _check_workers(self) -> None:
         """QuiltError where settings of workers would be ignored."""

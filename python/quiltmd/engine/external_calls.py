@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..errors import ExternalForceError, QuiltError
 from .core import Engine, load_core, make_engine
 from .external_factory import ExternalFactory
 from .places import is_forwarded
+from .where import RunHere, RunInWorkers
 
 F64 = NDArray[np.float64]
 _LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
@@ -179,61 +180,63 @@ def external_calls(
     )
 
 
-def with_external(calls: Sequence[ExternalCalls], run: dict[str, Any]) -> dict[str, Any]:
-    """Settings of where an engine runs, with forces from outside for it.
+def with_external(
+    calls: Sequence[ExternalCalls], run: RunHere | RunInWorkers
+) -> RunHere | RunInWorkers:
+    """Where an engine runs, with forces from outside for it.
 
     QuiltError, which names the force, where it is in another process, and cannot be made there.
     """
     if not calls:
         return run
-    if "workers" not in run:
-        return run | {"external": [one.settings() for one in calls]}
+    if isinstance(run, RunHere):
+        return replace(run, external=tuple(one.settings() for one in calls))
     for one in calls:
         where = f"external force '{one.name}'"
         if one.factory is None:
             raise QuiltError(
-                f"{where} is an object of this process, and an engine on device '{run['device']}' "
+                f"{where} is an object of this process, and an engine on device '{run.device}' "
                 "is in another: give an ExternalFactory, or choose device 'cpu', whose ranks are "
                 "in this process"
             )
         if one.force.update_every:
             raise QuiltError(
                 f"{where} has update_every = {one.force.update_every}, and what it remembers in "
-                f"another process (device '{run['device']}') would be lost with it: choose device "
+                f"another process (device '{run.device}') would be lost with it: choose device "
                 "'cpu', whose ranks are in this process"
             )
-        if is_forwarded(run["device"]):
+        if is_forwarded(run.device):
             raise QuiltError(f"{where} runs on the CPU alone: choose device cpu or worker:cpu")
     specs = [{**asdict(one.factory), "atoms": one.atoms.tolist()} for one in calls if one.factory]
-    return run | {"execution": {**run["execution"], "external": specs}}
+    return replace(run, external=tuple(specs))
 
 
 def make_engine_calling(
     system: dict[str, Any],
     nonbonded: dict[str, Any],
     integrator: dict[str, Any],
-    run: dict[str, Any],
+    run: RunHere,
 ) -> Engine:
     """The engine of the core, with forces from outside made here by their factories.
 
     It runs code of whoever sends these settings: not for clients that may not.
     """
     external = []
-    for spec in run.get("external", ()):
+    for spec in run.external:
         atoms = np.array(spec["atoms"], dtype=np.int32)
         factory = ExternalFactory(spec["factory"], spec["path"], spec["options"])
         external.append(ExternalCalls(factory.make(), atoms, factory).settings())
-    return make_engine(system, nonbonded, integrator, run | {"external": external})
+    return make_engine(system, nonbonded, integrator, replace(run, external=tuple(external)))
 
 
 def make_engine_alone(
     system: dict[str, Any],
     nonbonded: dict[str, Any],
     integrator: dict[str, Any],
-    run: dict[str, Any],
+    run: RunHere,
 ) -> Engine:
     """The engine of the core; QuiltError where it is to call functions of the client."""
-    if run.get("external"):
+    if run.external:
         raise QuiltError(
             "a device of `quiltmd serve` runs no functions of its clients, such as external forces"
         )

@@ -112,12 +112,12 @@ class History:
         Raises
         ------
         QuiltError
-            Where energies were not evaluated with every Hamiltonian (`full_rows`).
+            Where energies were not evaluated with every Hamiltonian (`all_energies`).
         """
         if np.isnan(self.energies).any():
             raise QuiltError(
                 "energies of each replica are known for some Hamiltonians only: u_kn needs an "
-                "exchange with full_rows = true in [exchange]"
+                "exchange with all_energies = true in [exchange]"
             )
         betas = np.array([state.beta for state in self.states])
         count, rows = len(self.states), len(self.energies)

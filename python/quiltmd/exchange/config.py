@@ -58,7 +58,7 @@ class ExchangeSection(Section):
     together: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=1, ge=1, description="Replicas that a device runs at the same time."
     )
-    full_rows: bool = Field(
+    all_energies: bool = Field(
         default=False,
         description="rest2: evaluate every replica with every Hamiltonian, for pymbar's u_kn.",
     )
@@ -130,9 +130,9 @@ class ExchangeConfig(Config):
                 "[[bath]]: each replica of an exchange has one temperature for all atoms, that of "
                 f"its state: give each bath that of the lowest, {lowest:g} K"
             )
-        if self.integrator.restraint_annealing is not None:
+        if self.restraints.annealing is not None:
             raise ValueError(
-                "leave out restraint_annealing: replica exchange does not change restraints"
+                "leave out annealing of [restraints]: replica exchange does not change restraints"
             )
         if self.run.first_step:
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
@@ -173,7 +173,7 @@ class ExchangeConfig(Config):
         if self.exchange.kind != "rest2":
             # At their defaults they are in the folders of exchanges that go on.
             fields = ExchangeSection.model_fields
-            keys = ("solute", "full_rows")
+            keys = ("solute", "all_energies")
             changed = [key for key in keys if getattr(self.exchange, key) != fields[key].default]
             why = f"states of kind {self.exchange.kind} scale no solute"
             yield Unused("exchange", tuple(changed), why, "choose kind = 'rest2'")

@@ -104,7 +104,7 @@ class ReplicaExchange:
     together:
         Replicas that a device runs at the same time.  Those that run at the same time on the CPU of
         this machine share its cores, unless `threads` says how many each has.
-    full_rows:
+    all_energies:
         Evaluate every replica with every Hamiltonian at each swap, as `u_kn` needs it where scales
         differ; else only the pairs that are tried.  Where lambdas differ alone, all are known
         anyway.
@@ -134,7 +134,7 @@ class ReplicaExchange:
         thermostat: Thermostat | None = None,
         devices: Sequence[str] = ("auto",),
         together: int = 1,
-        full_rows: bool = False,
+        all_energies: bool = False,
         **settings: Any,
     ) -> None:
         self.states = states = check_states(states)
@@ -152,7 +152,7 @@ class ReplicaExchange:
         self.seed = draw_seed() if seed is None else whole_number("seed", seed)
         self.iteration = 0
         self.walkers = np.arange(len(states), dtype=np.int32)
-        self.full_rows = full_rows
+        self.all_energies = all_energies
         scales = {state.scale for state in states}
         self._one_hamiltonian = len(scales) == 1 and all(one is systems[0] for one in systems)
         self._groups = _groups(len(states), len(devices), together)
@@ -260,7 +260,7 @@ class ReplicaExchange:
         if self._one_hamiltonian:
             return np.broadcast_to(np.diagonal(energies), (count, count)).copy(), {}
         wanted: dict[int, list[int]]
-        if self.full_rows:
+        if self.all_energies:
             wanted = {k: [n for n in range(count) if n != k] for k in range(count)}
         else:
             pairs = pairs_of(self.iteration, count)

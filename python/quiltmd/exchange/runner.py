@@ -164,7 +164,7 @@ def _exchange(
         thermostat=config.make_thermostat(),
         devices=config.devices(),
         together=section.together,
-        full_rows=section.full_rows,
+        all_energies=section.all_energies,
         nonbonded=config.nonbonded,
         engine=engine,
         **execution,

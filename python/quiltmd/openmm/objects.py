@@ -199,7 +199,7 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
             force,
             method="reaction-field",
             dielectric=_dielectric(force),
-            field_of_excluded=False,
+            reaction_field_on_exclusions=False,
             dispersion_correction=bool(force.getUseDispersionCorrection()),
         )
     if method in _INSTEAD:

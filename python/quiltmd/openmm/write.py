@@ -340,17 +340,17 @@ def _set_method(force: Any, settings: Nonbonded) -> None:
     if settings.method == "cutoff":
         raise QuiltError(
             "a plain cutoff cannot be written for OpenMM: choose the method reaction-field with "
-            "field_of_excluded = false (--no-field-of-excluded)"
+            "reaction_field_on_exclusions = false (--no-reaction-field-on-exclusions)"
         )
     if settings.method == "fmm":
         raise QuiltError(
             "OpenMM has no fast multipole method: choose the method pme, whose forces are the same "
             "within the tolerance (--method pme)"
         )
-    if settings.method == "reaction-field" and settings.field_of_excluded:
+    if settings.method == "reaction-field" and settings.reaction_field_on_exclusions:
         raise QuiltError(
-            "in OpenMM excluded pairs do not feel the reaction field: choose field_of_excluded = "
-            "false (--no-field-of-excluded)"
+            "in OpenMM excluded pairs do not feel the reaction field: choose "
+            "reaction_field_on_exclusions = false (--no-reaction-field-on-exclusions)"
         )
     if settings.method == "reaction-field":
         force.setNonbondedMethod(force.CutoffPeriodic)

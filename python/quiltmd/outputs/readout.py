@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
 from ..description.centre_of_mass import CentreOfMass, frictions_of
-from ..description.dynamics import groups_with_baths, heat_bath
+from ..description.dynamics import groups_with_baths
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
@@ -106,7 +106,7 @@ class Readout(ABC):
         """The groups with heat baths of their own, and that of each atom."""
         groups = groups_with_baths(self.integrator, self.thermostat)
         if not groups:
-            bath = heat_bath(self.integrator, self.thermostat)
+            bath = self.thermostat or self.integrator
             raise QuiltError(f"{type(bath).__name__} has no groups of atoms")
         if self._bath_of_atom is None:
             self._bath_of_atom = baths_of_atoms(self.system, groups)
@@ -285,7 +285,7 @@ class Frame(Readout):
 
     def _fetch(self, what: str) -> Any:
         if what == "forces":
-            raise QuiltError(f"the frame of step {self.step} was taken without forces")
+            raise QuiltError(f"the frame of step {self.step} was captured without forces")
         return read_from(self._captured, what, self._heat_before)
 
 

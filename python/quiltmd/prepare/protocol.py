@@ -49,7 +49,7 @@ run = {{ steps = {heat_steps} }}
 
 [[stage]]
 name = "release"                       # {release} ps in which the restraints fade out
-integrator = {{ restraint_annealing = [[0, 1], [{release}, 0]] }}
+restraints = {{ annealing = [[0, 1], [{release}, 0]] }}
 run = {{ steps = {release_steps} }}
 
 [[stage]]

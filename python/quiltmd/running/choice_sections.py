@@ -19,7 +19,7 @@ from .setting_fields import fields_of
 class ChoiceSection(Section):
     """Base of such sections."""
 
-    kind: str
+    kind: str | None
 
     def settings_of(self, chosen: type) -> dict[str, Any]:
         """The settings that a class has."""
@@ -30,9 +30,10 @@ class ChoiceSection(Section):
 def section_of(
     what: str,
     choices: Mapping[str, Any],
-    default: str,
+    default: str | None,
     elsewhere: Collection[str],
     others: Mapping[str, str] | None = None,
+    base: type[ChoiceSection] = ChoiceSection,
 ) -> type[ChoiceSection]:
     """A section to choose from classes.
 
@@ -43,19 +44,23 @@ def section_of(
     choices:
         The classes by their `kind`.
     default:
-        The kind that is chosen where none is given.
+        The kind that is chosen where none is given; None: it follows from other sections.
     elsewhere:
         Their settings that other sections have.
     others:
         Kinds that have no class here, with what the help says of them.
+    base:
+        The class to derive the section from, with settings that it has whatever the kind.
     """
     told = {**(others or {}), **{kind: found.summary for kind, found in choices.items()}}
-    told = {default: told.pop(default), **told}
+    if default is not None:
+        told = {default: told.pop(default), **told}
     *most, last = (f"{kind} ({words})" for kind, words in told.items())
+    kinds: Any = Literal[tuple(told)]
     kind = Field(default=default, description=f"{what}: {', '.join(most)} or {last}.")
-    settings: dict[str, Any] = {"kind": (Literal[tuple(told)], kind)}
+    settings: dict[str, Any] = {"kind": (kinds if default else kinds | None, kind)}
     for found in choices.values():
         for name, field in fields_of(found).items():
             if name not in elsewhere:
                 settings.setdefault(name, (field.annotation, field))
-    return create_model(f"{what}Section", __base__=ChoiceSection, **settings)
+    return create_model(f"{what}Section", __base__=base, **settings)

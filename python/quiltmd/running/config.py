@@ -36,25 +36,29 @@ from ..description.settings import (
 )
 from ..description.system import System
 from ..description.thermostats import Thermostat
-from ..engine.execution import AWAY_BY_NAME, Execution
+from ..engine.execution import PATCH_REACH_BY_NAME, Execution
 from ..engine.places import listed_ranks
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import read_file, reading
 from .alchemy_section import AlchemySection
-from .annealing import Annealing, Condition, Curve, Points, TemperaturesOfGroups
+from .annealing import Annealing, Condition, Curve, TemperaturesOfGroups
 from .dynamics_sections import (
     BarostatSection,
     BathSection,
     IntegratorSection,
     ThermostatSection,
     check_baths,
+    check_integrator,
+    kind_of_integrator,
 )
 from .external_section import ExternalSection
 from .faults import describe
+from .older_names import with_present_names
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection, tables_of
 from .reporter_section import ReporterSection
+from .restraints_section import RestraintsSection
 from .run_section import RunSection
 from .section import Section
 from .setting_fields import (
@@ -64,6 +68,8 @@ from .setting_fields import (
     kept_settings,
     setting_fields,
     settings_of,
+    several_of,
+    single_sections,
 )
 from .system_sections import SolventSection, SystemSection
 from .unused import Unused, unused_settings
@@ -96,6 +102,7 @@ class Config(Section):
     integrator: IntegratorSection = IntegratorSection()
     thermostat: ThermostatSection = ThermostatSection()
     barostat: BarostatSection = BarostatSection()
+    restraints: RestraintsSection = RestraintsSection()
     run: RunSection
     output: OutputSection
     workers: Workers = Workers()
@@ -126,6 +133,17 @@ class Config(Section):
             output = self.output.model_copy()  # which does not count it as given
             object.__setattr__(output, "trajectory_every", every)
             object.__setattr__(self, "output", output)
+        return self
+
+    @model_validator(mode="after")
+    def _choose_integrator(self) -> Config:
+        """Where no kind is given, it is the one that ensemble and thermostat need."""
+        if self.integrator.kind is None:
+            kind = kind_of_integrator(self.integrator.ensemble, self.thermostat.kind)
+            integrator = self.integrator.model_copy()  # which does not count it as given
+            object.__setattr__(integrator, "kind", kind)
+            object.__setattr__(self, "integrator", integrator)
+        check_integrator(self.integrator, self.thermostat)
         return self
 
     @model_validator(mode="after")
@@ -166,15 +184,16 @@ class Config(Section):
 
     def make_integrator(self) -> Integrator:
         """The integrator, with the heat baths that it has."""
-        return self.integrator.build(self.thermostat, self.make_groups())
+        return self.integrator.build(self.make_groups())
 
     def make_thermostat(self) -> Thermostat | None:
         """The thermostat, with the heat baths that it has."""
         return self.thermostat.build(self.integrator, self.make_groups())
 
     def _unused(self) -> Iterator[Unused]:
-        names = ("nonbonded", "integrator", "thermostat", "barostat", "solvent", "run", "output")
-        sections = {name: dict(settings_of(getattr(self, name))) for name in ("system", *names)}
+        names = single_sections(type(self))
+        sections = {name: dict(settings_of(getattr(self, name))) for name in names}
+        sections.pop("exchange", None)  # which its configuration sees to
         return unused_settings({**sections, "restraint": self.restraint, "bath": self.bath})
 
     def __eq__(self, other: object) -> bool:
@@ -183,20 +202,16 @@ class Config(Section):
 
     def annealing(self) -> Annealing:
         """The conditions that change over time."""
-        integrator, barostat = self.integrator, self.barostat
-        conditions: tuple[tuple[Condition, Points | None, int], ...] = (
-            ("temperature", integrator.annealing, integrator.annealing_every),
-            ("pressure", barostat.annealing, barostat.annealing_every),
-            (
-                "restraints",
-                integrator.restraint_annealing,
-                integrator.restraint_annealing_every,
-            ),
-        )
+        integrator = self.integrator
+        sections: dict[Condition, Any] = {
+            "temperature": integrator,
+            "pressure": self.barostat,
+            "restraints": self.restraints,
+        }
         curves: list[Curve | TemperaturesOfGroups] = [
-            Curve(condition, points, every)
-            for condition, points, every in conditions
-            if points is not None
+            Curve(condition, section.annealing, section.annealing_every)
+            for condition, section in sections.items()
+            if section.annealing is not None
         ]
         if any(bath.annealing for bath in self.bath):
             points_of_groups = tuple(bath.points() for bath in self.bath)
@@ -233,7 +248,7 @@ class Config(Section):
             run.balance,
             run.transport,
             run.mesh,
-            AWAY_BY_NAME[run.away],
+            PATCH_REACH_BY_NAME[run.patch_reach],
             workers=self.workers,
             hosts=run.hosts,
         )
@@ -388,13 +403,6 @@ class Config(Section):
                     yield name, settings
 
 
-def several_of(section: Any) -> tuple[Any, ...]:
-    """The sections of one name: several, one, or none."""
-    if section is None:
-        return ()
-    return section if isinstance(section, tuple) else (section,)
-
-
 AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
@@ -410,6 +418,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         settings = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise QuiltError(f"{path}: not valid TOML: {error}") from None
+    settings = with_present_names(settings, str(path))
     folder = path.absolute().parent
     for section, key in _PATHS:
         value = settings.get(section)

@@ -10,17 +10,15 @@ from pydantic import Field, model_validator
 from ..description.barostats import BAROSTATS, Barostat
 from ..description.barostats.monte_carlo import PROPOSE_EVERY
 from ..description.heat_baths import BathGroup
-from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
+from ..description.integrators import INTEGRATORS, Integrator, LangevinMiddle, VelocityVerlet
 from ..description.settings import (
     HIGHEST_PRESSURE,
     HOTTEST,
     BarostatEvery,
     Friction,
-    LongRangeEvery,
     Seed,
     Temperature,
     TimeConstant,
-    Timestep,
 )
 from ..description.thermostats import THERMOSTATS, Thermostat
 from ..description.units import Unit
@@ -28,34 +26,45 @@ from ..errors import QuiltError
 from .annealing import (
     Points,
     PressurePoints,
-    StrengthPoints,
     TemperaturePoints,
     check_points,
 )
-from .choice_sections import section_of
+from .choice_sections import ChoiceSection, section_of
 from .section import Section
 from .setting_fields import fields_of
 
-_STRONGEST = 1000.0  # that restraints may become, times what they are
+LANGEVIN = "langevin"  # the thermostat that is part of an integrator
+_NOT_OF_RUNS = ("constraint_tolerance", "remove_com_every", "groups")  # but of a Simulation
 
 
-class IntegratorSection(Section):
-    """[integrator]: the ensemble and its settings; K, 1/ps, ps.
-
-    `temperature` also sets the start velocities, and `seed` draws them; without a seed a run draws
-    one and records it.
-    """
+class _Dynamics(ChoiceSection):
+    """What [integrator] has, whatever its kind."""
 
     ensemble: Literal["nve", "nvt", "npt"] = Field(
         default="nvt",
-        description="Ensemble: nvt (Langevin-middle integrator), npt (the same with a barostat) or "
-        "nve (velocity Verlet).",
+        description="Ensemble: nvt (constant temperature), npt (the same with a barostat) or nve "
+        "(constant energy).",
     )
     temperature: Temperature = LangevinMiddle.temperature
-    friction: Friction = LangevinMiddle.friction
-    timestep: Timestep = LangevinMiddle.timestep
     seed: Seed = LangevinMiddle.seed
-    long_range_every: LongRangeEvery = LangevinMiddle.long_range_every
+
+
+_Integrators: Any = section_of(
+    "Integrator",
+    INTEGRATORS,
+    None,
+    elsewhere=(*_Dynamics.model_fields, *_NOT_OF_RUNS),
+    base=_Dynamics,
+)
+
+
+class IntegratorSection(_Integrators):  # type: ignore[misc]
+    """[integrator]: the ensemble, what moves atoms, and its settings; K, 1/ps, ps.
+
+    `temperature` also sets the start velocities, and `seed` draws them; without a seed a run draws
+    one and records it.  Where `kind` is not given it follows from the ensemble and the thermostat.
+    """
+
     annealing: TemperaturePoints | None = Field(
         default=None,
         description="Temperature of the heat bath over time, linear between points of (ps, K).",
@@ -63,22 +72,6 @@ class IntegratorSection(Section):
     annealing_every: int = Field(
         default=200, ge=1, description="Steps between changes of temperature in annealing."
     )
-    restraint_annealing: StrengthPoints | None = Field(
-        default=None,
-        description="Factor of all restraint energies over time, linear between points of "
-        "(ps, factor).",
-    )
-    restraint_annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of strength in restraint_annealing."
-    )
-
-    @model_validator(mode="after")
-    def _check_strengths(self) -> IntegratorSection:
-        if self.restraint_annealing is not None:
-            check_points(
-                "restraint_annealing", self.restraint_annealing, "strengths", 0, _STRONGEST
-            )
-        return self
 
     @model_validator(mode="after")
     def _begin_annealing(self) -> IntegratorSection:
@@ -102,27 +95,59 @@ class IntegratorSection(Section):
     def _temperatures(self) -> list[float]:
         return [self.temperature, *(temperature for _, temperature in self.annealing or ())]
 
-    def build(
-        self, thermostat: ThermostatSection | None = None, groups: tuple[BathGroup, ...] = ()
-    ) -> Integrator:
-        """The integrator of these settings, and of those of the thermostat and of [[bath]]."""
-        coupled = thermostat is not None and thermostat.kind != "langevin"
-        if self.ensemble == "nve" or coupled:
-            return VelocityVerlet(self.timestep, long_range_every=self.long_range_every)
-        if groups:
-            return LangevinMiddle(
-                timestep=self.timestep,
-                seed=self.seed,
-                long_range_every=self.long_range_every,
-                groups=groups,
-            )
-        return LangevinMiddle(
-            self.hottest(),
-            self.friction,
-            self.timestep,
-            self.seed,
-            long_range_every=self.long_range_every,
+    def build(self, groups: tuple[BathGroup, ...] = ()) -> Integrator:
+        """The integrator of these settings, and of those of [[bath]]."""
+        chosen: Any = INTEGRATORS[self.kind]
+        settings = self.settings_of(chosen)
+        if chosen.is_thermostat:
+            settings = with_baths(chosen, settings | {"seed": self.seed}, self.hottest(), groups)
+        made: Integrator = chosen(**settings)
+        return made
+
+
+def kind_of_integrator(ensemble: str, thermostat: str) -> str:
+    """The kind of integrator that goes with an ensemble and a kind of thermostat."""
+    has_thermostat = ensemble != "nve" and thermostat == LANGEVIN
+    return LangevinMiddle.kind if has_thermostat else VelocityVerlet.kind
+
+
+def lacking_settings(kind: str) -> list[str]:
+    """Settings of [integrator] that other kinds have, and this one does not."""
+    others = {name for found in INTEGRATORS.values() for name in fields_of(found)}
+    of_section = IntegratorSection.model_fields.keys() - _Dynamics.model_fields.keys()
+    return sorted(others & of_section - fields_of(INTEGRATORS[kind]).keys())
+
+
+def check_integrator(integrator: IntegratorSection, thermostat: ThermostatSection) -> None:
+    """ValueError where a kind was given that does not go with ensemble or thermostat."""
+    fitting = kind_of_integrator(integrator.ensemble, thermostat.kind)
+    if integrator.kind == fitting:
+        return
+    what = f"the integrator '{integrator.kind}'"
+    if not INTEGRATORS[integrator.kind].is_thermostat:
+        raise ValueError(
+            f"{what} keeps no temperature: give a kind of [thermostat] other than '{LANGEVIN}', or "
+            f"choose kind = '{fitting}' or the ensemble nve"
         )
+    if integrator.ensemble == "nve":
+        raise ValueError(
+            f"{what} keeps a temperature, which the ensemble nve does not: choose kind = "
+            f"'{fitting}', or nvt or npt"
+        )
+    raise ValueError(
+        f"{what} is a thermostat itself: leave out the thermostat '{thermostat.kind}', or choose "
+        f"kind = '{fitting}'"
+    )
+
+
+def with_baths(
+    chosen: Any, settings: dict[str, Any], hottest: float, groups: tuple[BathGroup, ...]
+) -> dict[str, Any]:
+    """The settings of an integrator or a thermostat, with one heat bath or those of groups."""
+    if not groups:
+        return settings | {"temperature": hottest}
+    without = {name: value for name, value in settings.items() if name != chosen.coupling}
+    return without | {"groups": groups}
 
 
 class BathSection(Section):
@@ -192,9 +217,9 @@ def _begin_with(section: Section, name: str, first: float, unit: str) -> None:
 _Thermostats: Any = section_of(
     "Thermostat",
     THERMOSTATS,
-    "langevin",
+    LANGEVIN,
     elsewhere=("temperature", "groups", "seed"),
-    others={"langevin": "friction and noise on each atom"},
+    others={LANGEVIN: "friction and noise on each atom"},
 )
 _Barostats: Any = section_of("Barostat", BAROSTATS, "cell-rescaling", elsewhere=("seed",))
 
@@ -217,11 +242,7 @@ class ThermostatSection(_Thermostats):  # type: ignore[misc]
         settings = self.settings_of(chosen)
         if "seed" in fields_of(chosen):
             settings["seed"] = integrator.seed
-        if groups:
-            settings["groups"] = groups
-            del settings[chosen.coupling]
-        else:
-            settings["temperature"] = integrator.hottest()
+        settings = with_baths(chosen, settings, integrator.hottest(), groups)
         made: Thermostat = chosen(**settings)
         return made
 

@@ -36,7 +36,7 @@ class Estimate:
 
     def speed(self, config: Config) -> float:
         """Steps as ns/day."""
-        return config.integrator.timestep * 1e-3 * _DAY / self.step
+        return config.make_integrator().timestep * 1e-3 * _DAY / self.step
 
 
 def estimate(

@@ -15,10 +15,11 @@ from ..errors import QuiltError
 from ..inputs import included_files
 from ..outputs.files import hash_file, reading
 from .config import Config
+from .older_names import kept_by_present_names
 from .setting_fields import defaults
 
 # Settings of which earlier versions kept nothing although they had them: as they are now.
-_NOT_KEPT = ("system.frame",)
+_NOT_KEPT = ("system.frame", "integrator.kind")
 # Names of inputs in a provenance, and how messages name them.
 _FILES = {
     "topology": "the topology file",
@@ -80,6 +81,7 @@ def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    before = kept_by_present_names(before)
     known = defaults(Config) | {"nonbonded.pme_bandwidth": 0.0}  # as it is where there is none
     known |= {key: now.get(key) for key in _NOT_KEPT}
     found = []

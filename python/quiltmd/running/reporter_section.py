@@ -11,7 +11,8 @@ from pydantic import Field, field_validator
 from ..errors import QuiltError
 from ..outputs.reporters import Reporter
 from .factory_section import FactorySection
-from .simulation import Simulation, refuse_other_than_reporters
+from .simulation import Simulation
+from .simulation_checks import refuse_other_than_reporters
 
 
 class ReporterSection(FactorySection):

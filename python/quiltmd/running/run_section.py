@@ -86,7 +86,7 @@ class RunSection(Section):
         "(for more CPU ranks than grid planes), replicated (every rank computes all of them) or "
         "auto (by grid size and number of ranks; several GPUs time both when the run starts).",
     )
-    away: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
+    patch_reach: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
         default="1",
         description="Number of patches that the cutoff spans: 1, or 2 for patches half as wide, "
         "for more ranks; x, xy: 2 along these axes only.",

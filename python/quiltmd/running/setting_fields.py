@@ -67,6 +67,13 @@ def settings_of(section: Any) -> Iterator[tuple[str, Any]]:
         yield name, getattr(section, name)
 
 
+def several_of(section: Any) -> tuple[Any, ...]:
+    """The sections of one name: several, one, or none."""
+    if section is None:
+        return ()
+    return section if isinstance(section, tuple) else (section,)
+
+
 def kept_settings(section: Any) -> dict[str, Any]:
     """Settings of a section that a resumed run must keep, as JSON has them."""
     declared = fields_of(type(section))

@@ -13,7 +13,6 @@ take days.  Ctrl-C stops a run between two pieces, when all is consistent.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 import warnings
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,15 +31,13 @@ from ..description.barostats import Barostat
 from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
 from ..description.checks import LAST_STEP, frozen, real_number, whole_number
-from ..description.choices import choices_of
 from ..description.constant_pressure import check_cell, with_interval
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
 from ..description.external_force import ExternalForce
+from ..description.impulses import check_impulses
 from ..description.integrators import (
     Integrator,
     LangevinMiddle,
-    VelocityVerlet,
-    check_impulses,
 )
 from ..description.nonbonded import Nonbonded
 from ..description.plausibility import (
@@ -54,7 +51,7 @@ from ..description.state import State, vectors
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory, counted_heat
-from ..engine.execution import Away, DeviceName, Execution, MeshSharing, Transport
+from ..engine.execution import DeviceName, Execution, MeshSharing, PatchReach, Transport
 from ..engine.external_calls import (
     external_calls,
     set_states,
@@ -63,8 +60,9 @@ from ..engine.external_calls import (
     with_external,
 )
 from ..engine.external_factory import ExternalFactory
+from ..engine.where import RunHere, RunInWorkers
 from ..engine.worker_settings import Workers
-from ..errors import QuiltError, QuiltWarning, SimulationError
+from ..errors import QuiltError, QuiltWarning
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
 from ..outputs.files import writing
 from ..outputs.readout import Frame, Readout, read_from
@@ -73,6 +71,12 @@ from ..workers.factory import make_engine
 from ..workers.pool import Event
 from .interrupts import interrupt_deferred
 from .shutdown import core_calls
+from .simulation_checks import (
+    AtomNames,
+    refuse_mismatch,
+    refuse_other_kinds,
+    refuse_other_than_reporters,
+)
 from .writer import Writer
 
 _EVERYTHING: tuple[Need, ...] = ("energies", "state")
@@ -93,8 +97,6 @@ _FOLLOWS = {  # what changes it
     "restraint_strength": "set_conditions",
     "lambdas": "set_conditions",
 }
-_CORE_ATOM = re.compile(r"\batom (\d+)")
-_COUNTED_ATOM = re.compile(r"\batom (\d+) \(counted from 0\)")
 
 
 class Simulation(Readout):
@@ -112,9 +114,9 @@ class Simulation(Readout):
         `VelocityRescaling` or `NoseHooverChain`: for NVT with `VelocityVerlet`.
     barostat:
         `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
-    device, ranks, threads, balance, transport, mesh, away, workers, hosts:
-        Where it runs: see `Execution`.  They never change the trajectory, but for `away`, whose
-        other patches round differently.
+    device, ranks, threads, balance, transport, mesh, patch_reach, workers, hosts:
+        Where it runs: see `Execution`.  They never change the trajectory, but for `patch_reach`,
+        whose other patches round differently.
     external:
         Forces from outside: functions of yours (`ExternalForce`), on the CPU and in this process;
         or what makes them in workers, too (`ExternalFactory`).
@@ -142,14 +144,14 @@ class Simulation(Readout):
         balance: bool = True,
         transport: Transport = "auto",
         mesh: MeshSharing = "auto",
-        away: Away = 1,
+        patch_reach: PatchReach = 1,
         workers: Workers | None = None,
         hosts: tuple[str, ...] = (),
         external: Sequence[ExternalForce | ExternalFactory] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
-        _refuse_mismatch(system, state)
-        _refuse_other_kinds(
+        refuse_mismatch(system, state)
+        refuse_other_kinds(
             nonbonded=nonbonded, integrator=integrator, thermostat=thermostat, barostat=barostat
         )
         self._lock = threading.RLock()
@@ -166,11 +168,31 @@ class Simulation(Readout):
         held = any(calls.force.outside for calls in self._external)
         self.centre_of_mass = centre_of_mass(self.integrator, self.thermostat, system, held)
         self._execution = Execution(
-            device, ranks, threads, balance, transport, mesh, away, workers or Workers(), hosts
+            device,
+            ranks,
+            threads,
+            balance,
+            transport,
+            mesh,
+            patch_reach,
+            workers or Workers(),
+            hosts,
         )
+        self._start(state, engine)
+        self._warn(
+            tried(self._external, state, self.barostat is not None, self._execution.is_compared())
+        )
+        self._warn(oddities(system, state, self.nonbonded))
+        self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
+        self._warn(thermostat_oddities(self.thermostat, system))
+        self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system))
+
+    def _start(self, state: State, engine: EngineFactory) -> None:
+        """Makes the engine and gives it the state."""
+        system = self.system
         where = with_external(self._external, self._execution.resolve())
-        self.device: str = where["device"]
-        self.ranks: int = where["ranks"]
+        self.device: str = where.device
+        self.ranks: int = where.ranks
         self._make = self._maker(engine, state.box)
         with self._naming_atoms():
             self._engine: Engine = self._make(where)
@@ -184,16 +206,9 @@ class Simulation(Readout):
         self.box = state.box
         self._described = True
         self.set_state(state)
-        self._warn(
-            tried(self._external, state, self.barostat is not None, self._execution.is_compared())
-        )
         if self.centre_of_mass.follows_lists:
             every = int(self.describe()["remove_com_every"])
             super().__setattr__("centre_of_mass", self.centre_of_mass.chosen(every))
-        self._warn(oddities(system, state, self.nonbonded))
-        self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
-        self._warn(thermostat_oddities(self.thermostat, system))
-        self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system))
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_") or not getattr(self, "_described", False):
@@ -214,7 +229,7 @@ class Simulation(Readout):
 
     def _maker(
         self, engine: EngineFactory, box: NDArray[np.float64] | None
-    ) -> Callable[[dict[str, Any]], Engine]:
+    ) -> Callable[[RunHere | RunInWorkers], Engine]:
         """Makes engines of this system and these settings, on any device."""
         system = self.system  # with self in the lambda, a simulation that is dropped would stay
         nonbonded = self.nonbonded.resolve(box)
@@ -253,7 +268,7 @@ class Simulation(Readout):
         """
         if not isinstance(state, State):
             raise QuiltError(f"a state must be a State, not {type(state).__name__}")
-        _refuse_mismatch(self.system, state)
+        refuse_mismatch(self.system, state)
         heat = counted_heat(real_number("heat", heat, "kJ/mol"))
         if (state.box is None) != (self.box is None):
             raise QuiltError(
@@ -375,7 +390,7 @@ class Simulation(Readout):
     def _draw_of_baths(self, seed: int | None) -> None:
         """Velocities at the temperatures of the heat baths."""
         bath = heat_bath(self.integrator, self.thermostat)
-        if isinstance(bath, VelocityVerlet):
+        if bath is None:
             raise QuiltError("there is no heat bath: give a temperature for the velocities")
         if not bath.groups:
             self.draw_velocities(bath.temperature, seed)
@@ -504,8 +519,8 @@ class Simulation(Readout):
                 engine.set_conditions(self._conditions)
             self._earlier_faults = self.faults
             self._engine, self._execution = engine, execution
-            super().__setattr__("ranks", where["ranks"])
-            super().__setattr__("device", where["device"])
+            super().__setattr__("ranks", where.ranks)
+            super().__setattr__("device", where.device)
         self.set_state(now.state, now.heat)
 
     def run(
@@ -734,69 +749,8 @@ class Simulation(Readout):
         for text in oddities:
             warnings.warn(QuiltWarning(text), stacklevel=3)
 
-    def _naming_atoms(self) -> _AtomNames:
-        return _AtomNames(self.system)
-
-
-_KINDS: dict[str, Any] = {
-    "nonbonded": Nonbonded,
-    "integrator": Integrator,
-    "thermostat": Thermostat,
-    "barostat": Barostat,
-}
-
-
-def _refuse_mismatch(system: object, state: object) -> None:
-    """QuiltError where these are not a System and a State of the same number of atoms."""
-    if not isinstance(system, System) or not isinstance(state, State):
-        raise QuiltError(
-            "a simulation is made of a System and a State, in this order, not of "
-            f"{_kind(system)} and {_kind(state)}{_from_openmm(system, state)}"
-        )
-    if len(state.positions) != system.atoms:
-        raise QuiltError(f"the state has {len(state.positions)} atoms, the system {system.atoms}")
-
-
-def _kind(thing: object) -> str:
-    """Name of a class; one of OpenMM is told from ours."""
-    of_openmm = type(thing).__module__.startswith("openmm")
-    return ("openmm." if of_openmm else "") + type(thing).__name__
-
-
-def _from_openmm(*given: object) -> str:
-    """A hint at what makes our objects of OpenMM's, where one of these is OpenMM's."""
-    if not any(_kind(one).startswith("openmm.") for one in given):
-        return ""
-    return (
-        ": System.from_openmm(openmm_system) and State.from_openmm(system, openmm_state) make them "
-        "of OpenMM's"
-    )
-
-
-def _refuse_other_kinds(**given: object) -> None:
-    """QuiltError where a part of a simulation is none of the classes that it can be."""
-    for name, part in given.items():
-        if part is None or isinstance(part, _KINDS[name]):
-            continue
-        meant = [other for other, kind in _KINDS.items() if isinstance(part, kind)]
-        hint = f": give it as {meant[0]}=" if meant else ""
-        kind = _KINDS[name]
-        kinds: Iterable[Any] = get_args(kind) or choices_of(kind).values() or (kind,)
-        classes = " or ".join(one.__name__ for one in kinds)
-        raise QuiltError(f"{name} must be {classes}, not {type(part).__name__}{hint}")
-
-
-def refuse_other_than_reporters(reporters: object) -> None:
-    """QuiltError where these are not several reporters."""
-    if not isinstance(reporters, Sequence):
-        raise QuiltError(f"reporters must be a list of reporters, not {type(reporters).__name__}")
-    for reporter in reporters:
-        if not callable(getattr(reporter, "report", None)):
-            raise QuiltError(
-                f"{reporter!r} is not a reporter: it lacks `every` and `report(frame)`; "
-                "FunctionReporter makes a reporter from a function"
-            )
-        whole_number("every", getattr(reporter, "every", None))
+    def _naming_atoms(self) -> AtomNames:
+        return AtomNames(self.system)
 
 
 def _needs(reporters: Sequence[Reporter]) -> set[Need]:
@@ -807,27 +761,6 @@ def _needs(reporters: Sequence[Reporter]) -> set[Need]:
 def _report(frame: Frame, due: Sequence[Reporter]) -> None:
     for reporter in due:
         reporter.report(frame)
-
-
-class _AtomNames:
-    """Turns the core's atom indices in errors into names of atoms and residues."""
-
-    def __init__(self, system: System) -> None:
-        self._system = system
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, SimulationError):
-            message = str(error).removeprefix(f"step {error.step}: ")
-            raise type(error)(error.step, _CORE_ATOM.sub(self._name, message)) from None
-        if type(error) is QuiltError:
-            raise QuiltError(_COUNTED_ATOM.sub(self._name, str(error))) from None
-
-    def _name(self, match: re.Match[str]) -> str:
-        index = int(match[1])
-        return self._system.topology.describe(index) if index < self._system.atoms else match[0]
 
 
 def _same_box(one: NDArray[np.float64] | None, other: NDArray[np.float64] | None) -> bool:

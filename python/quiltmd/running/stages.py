@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 
-from ..description.integrators import check_impulses
+from ..description.impulses import check_impulses
 from ..description.restraints import restrain
 from ..description.settings import derived_seed
 from ..description.state import State

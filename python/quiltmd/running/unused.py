@@ -15,6 +15,7 @@ from ..description.barostats import BAROSTATS
 from ..description.nonbonded import Nonbonded
 from ..description.settings import settings_only_with
 from ..description.thermostats import THERMOSTATS
+from .dynamics_sections import LANGEVIN, kind_of_integrator, lacking_settings
 from .setting_fields import fields_of
 
 _Sections = Mapping[str, Mapping[str, Any]]
@@ -77,20 +78,23 @@ def _annealing_of(bath: Any) -> Any:
 
 def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
     ensemble = sections.get("integrator", {}).get("ensemble", "nvt")
-    thermostat = sections.get("thermostat", {}).get("kind", "langevin")
+    thermostat = sections.get("thermostat", {}).get("kind", LANGEVIN)
+    lacking = lacking_settings(kind_of_integrator(ensemble, thermostat))
     if ensemble != "npt":
         yield Unused("barostat", None, f"the ensemble {ensemble} has no barostat", "choose npt")
     if ensemble == "nve":
         none, remedy = "the ensemble nve has no", "choose nvt or npt"
         yield Unused("thermostat", None, f"{none} thermostat", remedy)
-        yield Unused("integrator", ("friction",), f"{none} friction", remedy)
-    elif thermostat == "langevin":
+        for key in lacking:
+            yield Unused("integrator", (key,), f"{none} {key}", remedy)
+    elif thermostat == LANGEVIN:
         why = "the thermostat 'langevin' has the friction of [integrator] alone"
         keys = [key for found in THERMOSTATS.values() for key in fields_of(found)]
         yield Unused("thermostat", tuple(keys), why, "choose another kind")
     else:
-        why = f"the thermostat '{thermostat}' has no friction"
-        yield Unused("integrator", ("friction",), why, "give time_constant in its place")
+        for key in lacking:
+            why = f"the thermostat '{thermostat}' has no {key}"
+            yield Unused("integrator", (key,), why, "give time_constant in its place")
         yield from _unused_by_choice("thermostat", thermostat, THERMOSTATS)
     barostat = sections.get("barostat", {}).get("kind", next(iter(BAROSTATS)))
     yield from _unused_by_choice("barostat", barostat, BAROSTATS)
@@ -116,11 +120,10 @@ def _unused_of_schedules(
         if sections.get(name, {}).get("annealing") is None and not annealed:
             yield Unused(name, ("annealing_every",), "nothing is annealed", "give annealing")
     if not restrained:
-        schedule = ("restraint_annealing", "restraint_annealing_every")
-        yield Unused("integrator", schedule, "there are no restraints", "give a [[restraint]]")
-    elif sections.get("integrator", {}).get("restraint_annealing") is None:
+        yield Unused("restraints", None, "there are no restraints", "give a [[restraint]]")
+    elif sections.get("restraints", {}).get("annealing") is None:
         why = "the strength of restraints stays"
-        yield Unused("integrator", ("restraint_annealing_every",), why, "give restraint_annealing")
+        yield Unused("restraints", ("annealing_every",), why, "give annealing")
 
 
 def _unused_of_methods(nonbonded: Mapping[str, Any]) -> Iterator[Unused]:

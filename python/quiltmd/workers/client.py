@@ -253,7 +253,7 @@ class WorkerFrame:
         return data[what]
 
     def _lacks(self, words: str) -> NoReturn:
-        raise QuiltError(f"the frame of step {self.step} was taken without {words}")
+        raise QuiltError(f"the frame of step {self.step} was captured without {words}")
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from ..engine import core
@@ -11,6 +12,7 @@ from ..engine.core import Engine
 from ..engine.execution import Execution
 from ..engine.hosts import cores_of, started_together
 from ..engine.places import Place, has_rank_on_each, is_forwarded, parse_device, parse_place
+from ..engine.where import RunHere, RunInWorkers
 from ..engine.worker_settings import Workers
 from ..starting import Starting
 from .client import Connection, WorkerEngine
@@ -23,25 +25,25 @@ def make_engine(
     system: dict[str, Any],
     nonbonded: dict[str, Any],
     integrator: dict[str, Any],
-    run: dict[str, Any],
+    run: RunHere | RunInWorkers,
 ) -> Engine:
-    """The engine of settings as `Execution.resolve` gives them."""
-    if "workers" not in run:
+    """The engine for where `Execution.resolve` has it run."""
+    if isinstance(run, RunHere):
         return core.make_engine(system, nonbonded, integrator, run)
-    settings: Workers = run["workers"]
-    places = [place.in_worker() for place in parse_device(run["device"])]
-    if is_forwarded(run["device"]):
+    settings = run.workers
+    places = [place.in_worker() for place in parse_device(run.device)]
+    if is_forwarded(run.device):
         with Starting() as starting:
-            here = _forwarding(places[0], settings, run["execution"], starting)
+            here = _forwarding(places[0], run, starting)
             forwarded = core.make_engine(system, nonbonded, integrator, here)
             starting.pop_all()
         return forwarded
-    is_team = has_rank_on_each(run["device"])
+    is_team = has_rank_on_each(run.device)
     is_supervised = not is_team and bool(len(places) > 1 or settings.spares or settings.verify)
     patience = settings.patience if is_supervised else None
 
     def start_on(connection: Connection, place: Place, beside: int = 1, **own: Any) -> WorkerEngine:
-        execution = {**run["execution"], "device": place.device, **own}
+        execution = run.message(device=place.device, **own)
         return WorkerEngine(connection, system, nonbonded, integrator, execution, patience, beside)
 
     def start(place: Place) -> WorkerEngine:
@@ -52,7 +54,7 @@ def make_engine(
         return engine
 
     if is_team:
-        return _team(places, settings, start_on, run["execution"]["transport"])
+        return _team(places, settings, start_on, run.asked["transport"])
     if is_supervised:
         spares = [parse_place(name).in_worker() for name in settings.spares]
         return Supervisor(places, spares, start, settings)
@@ -62,14 +64,12 @@ def make_engine(
     return engine
 
 
-def _forwarding(
-    place: Place, settings: Workers, execution: dict[str, Any], starting: Starting
-) -> dict[str, Any]:
-    """Settings of an engine in this process whose device is in a worker, which ends with it."""
-    (connection,) = connect_all([place], settings, starting)
-    own = Execution(**{**execution, "device": "cpu"}).resolve()
-    socket = connection.forward(place.device, execution["threads"])
-    return {**own, "device": f"socket:{socket}"}
+def _forwarding(place: Place, run: RunInWorkers, starting: Starting) -> RunHere:
+    """An engine in this process whose device is in a worker, which ends with it."""
+    (connection,) = connect_all([place], run.workers, starting)
+    own = Execution(**{**run.asked, "device": "cpu"}).resolve_here()
+    socket = connection.forward(place.device, run.asked["threads"])
+    return replace(own, device=f"socket:{socket}")
 
 
 def _team(

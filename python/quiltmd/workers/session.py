@@ -15,7 +15,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -204,18 +204,19 @@ class Session:
     ) -> Message:
         """Makes the engine, which shares cores with others; tells of the device that was chosen."""
         external = execution.pop("external", [])
-        run = Execution(**execution).resolve() | self._peers | {"external": external}
+        run = Execution(**execution).resolve_here()
         if execution.get("threads") is None:
-            run["threads"] = max(1, run["threads"] // beside)
+            run = replace(run, threads=max(1, run.threads // beside))
+        run = replace(run, peers=self._peers, external=tuple(external))
         self._engine = self._factory(system, nonbonded, integrator, run)
-        if is_gpu(run["device"]):
-            self._gpu = next(iter(parse_place(run["device"]).ordinals()), 0)
-        return {"device": run["device"], "architecture": architecture_of(run["device"])}
+        if is_gpu(run.device):
+            self._gpu = next(iter(parse_place(run.device).ordinals()), 0)
+        return {"device": run.device, "architecture": architecture_of(run.device)}
 
     def _serve_device(self, device: str, threads: int | None) -> None:
         """Serves a device to an engine of the client, whose commands come by this connection."""
-        run = Execution(device, threads=threads).resolve()
-        served = load_core().make_device(run["device"], run["threads"])
+        run = Execution(device, threads=threads).resolve_here()
+        served = load_core().make_device(run.device, run.threads)
         self._relay = Relay(self._channel, self._channel.close)
         self._relay.start()
         descriptor = self._relay.outer.detach()

@@ -24,7 +24,7 @@ std::vector<char> marks_of(const System& system) {
 
 void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings) {
   const auto refuse = [](bool is_so, const char* what) {
-    if (is_so) throw Error(std::string("alchemical atoms do not go with ") + what);
+    if (is_so) throw Error(std::string("alchemical atoms cannot be combined with ") + what);
   };
   refuse(!settings.has_pme(), "electrostatics other than PME so far: choose the method pme");
   refuse(settings.has_dispersion_mesh(), "Lennard-Jones PME: choose lennard_jones = cutoff");
@@ -101,8 +101,8 @@ double span_of_alchemical_exclusions(const System& system) {
   }
   if (!std::isfinite(farthest))
     throw Error(
-        "alchemical atoms of several molecules must not be excluded from each other: nothing holds "
-        "them together; decouple one molecule, or annihilate");
+        "alchemical atoms of different molecules, which no bond holds together, exclude each "
+        "other: decouple one molecule, or annihilate the interactions within all");
   return farthest;
 }
 

@@ -75,11 +75,11 @@ void AllPairsMemory::make_room() {
   if (roster_.size() == clusters) return;
   if (slots > kMostSlots)
     throw Error(
-        "without a cutoff, or in implicit solvent, all pairs of atoms are looked at, which is done "
-        "for up to " +
-        std::to_string(kMostSlots) + " places of atoms; this system of " +
-        std::to_string(slots_.system.atom_count()) + " atoms takes " + std::to_string(slots) +
-        ": choose a cutoff, and no implicit solvent");
+        "the system is too large for interactions between all pairs of atoms (no cutoff, or "
+        "implicit solvent): its " +
+        std::to_string(slots_.system.atom_count()) + " atoms take " + std::to_string(slots) +
+        " slots, and at most " + std::to_string(kMostSlots) +
+        " are possible; choose a cutoff and no implicit solvent");
   make_.renew(roster_, clusters);
   make_.renew(place_of_cluster_, clusters);
   const size_t places = (slots + kPlacesAtOnce - 1) / kPlacesAtOnce * kPlacesAtOnce;

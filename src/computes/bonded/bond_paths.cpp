@@ -112,10 +112,10 @@ double radius_of_site_groups(const System& system) {
     const auto farthest = std::max_element(lengths.begin(), lengths.end());
     if (*farthest == kInfinite) {
       const auto atom = static_cast<size_t>(first + (farthest - lengths.begin()));
-      throw Error("neither bonds nor constraints hold atom " +
+      throw Error("no bonds or constraints connect atom " +
                   std::to_string(system.input_index[atom]) +
-                  " (counted from 0) and the other parents of its virtual site together, or the "
-                  "site and its parents");
+                  " (counted from 0) with the other parents of its virtual site, or with the site: "
+                  "add the bonds that are missing");
     }
     radius = std::max(radius, *farthest);
   }

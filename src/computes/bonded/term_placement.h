@@ -9,10 +9,10 @@ namespace quiltmd {
 
 // The code of an offset, -1 where one of its components is negative or beyond the reach. The half shell lists offsets
 // in lexicographic order from (0, 0, 0) on, so the code is the distance in that order.
-QMD_HD int forward_code(Int3 offset, Int3 away) {
+QMD_HD int forward_code(Int3 offset, Int3 patch_reach) {
   for (int d = 0; d < 3; ++d)
-    if (offset[d] < 0 || offset[d] > away[d]) return -1;
-  return (offset.x * (2 * away.y + 1) + offset.y) * (2 * away.z + 1) + offset.z;
+    if (offset[d] < 0 || offset[d] > patch_reach[d]) return -1;
+  return (offset.x * (2 * patch_reach.y + 1) + offset.y) * (2 * patch_reach.z + 1) + offset.z;
 }
 
 enum class Found { kHere, kElsewhere, kTooWide };
@@ -49,7 +49,7 @@ class TermPlacer {
     placed[kAtoms] = table.row[term];
     bool reached = true;
     for (int k = 0; k < kAtoms; ++k) {
-      const int code = forward_code(from_base(offset[k], lowest), op_.grid.away);
+      const int code = forward_code(from_base(offset[k], lowest), op_.grid.patch_reach);
       reached &= code >= 0;
       placed[k] = static_cast<uint32_t>(slot[k]) | static_cast<uint32_t>(code) << kSlotBits;
     }
@@ -87,7 +87,7 @@ class TermPlacer {
   QMD_HD Int3 from_base(Int3 offset, Int3 lowest) const {
     for (int d = 0; d < 3; ++d) {
       offset[d] -= lowest[d];
-      if (offset[d] > op_.grid.away[d]) offset[d] -= op_.grid.cells[d];
+      if (offset[d] > op_.grid.patch_reach[d]) offset[d] -= op_.grid.cells[d];
     }
     return offset;
   }
@@ -96,8 +96,8 @@ class TermPlacer {
   // out of theirs; then the other one.
   QMD_HD Int3 within_reach(Int3 offset) const {
     for (int d = 0; d < 3; ++d) {
-      if (offset[d] > op_.grid.away[d]) offset[d] -= op_.grid.cells[d];
-      if (offset[d] < -op_.grid.away[d]) offset[d] += op_.grid.cells[d];
+      if (offset[d] > op_.grid.patch_reach[d]) offset[d] -= op_.grid.cells[d];
+      if (offset[d] < -op_.grid.patch_reach[d]) offset[d] += op_.grid.cells[d];
     }
     return offset;
   }

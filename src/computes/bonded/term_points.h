@@ -44,7 +44,7 @@ template <class Form>
 QMD_HD auto term_value(const TermForces& op, const Vec3d* b, const double* parameters,
                        const double* shared) {
   auto value = evaluate_form<Form>(b, parameters, shared);
-  if constexpr (kRestrains<Form>) value.scale(op.conditions->strengths.of[kRestraintStrength]);
+  if constexpr (kRestrains<Form>) value.scale(op.conditions->restraint_strength);
   if constexpr (kEnergyByImage<Form>)
     for (double& energy : value.energy) energy *= op.energy_by_image;
   return value;

@@ -36,9 +36,8 @@ size_t expected_entries(double of_list, double lists) {
 
 size_t more_entries(size_t room, size_t need) {
   if (room >= kMaxEntries)
-    throw Error("the pair lists are too long: they take more than the " +
-                std::to_string(kMaxEntries) +
-                " entries that can be numbered; use a shorter cutoff or simulate fewer atoms");
+    throw Error("the pair lists of a rank have more than " + std::to_string(kMaxEntries) +
+                " entries: use more ranks, a shorter cutoff or fewer atoms");
   return numbered(1.2 * static_cast<double>(need));
 }
 

@@ -77,9 +77,11 @@ int layout_life(long steps, int every) {
 }  // namespace
 
 ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuilds& rebuilds) {
-  if (lists.life < 0 || lists.buffer < 0) throw Error("list life and buffer must not be negative");
+  if (lists.life < 0 || lists.buffer < 0)
+    throw Error("list_life and list_buffer must not be negative");
   for (int d = 0; d < 3; ++d)
-    if (lists.away[d] != 1 && lists.away[d] != 2) throw Error("away must be 1 or 2 along x, y, z");
+    if (lists.patch_reach[d] != 1 && lists.patch_reach[d] != 2)
+      throw Error("patch_reach must be 1 or 2 along each of x, y and z");
   const bool layout = rebuilds.what == BuiltAnew::kLayout;
   const double step = std::max(motion.timestep, kLeastStep);
   if (lists.life == 0)

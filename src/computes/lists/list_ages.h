@@ -9,9 +9,9 @@
 namespace quiltmd {
 
 struct ListSettings {
-  int life = 0;        // steps between list builds; 0: automatic
-  double buffer = 0;   // nm beyond the cutoff, for the end of that life; 0: automatic
-  Int3 away{1, 1, 1};  // reach of the half shell in patches along x, y, z
+  int life = 0;               // steps between list builds; 0: automatic
+  double buffer = 0;          // nm beyond the cutoff, for the end of that life; 0: automatic
+  Int3 patch_reach{1, 1, 1};  // reach of the half shell in patches along x, y, z
 };
 
 // What the Verlet buffer depends on.

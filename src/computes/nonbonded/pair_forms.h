@@ -53,7 +53,8 @@ std::vector<Real> table_of(const System& system, const NonbondedSettings& settin
     }
   constexpr size_t kMost = 1 << 24;  // places are floats
   if (table.size() / 4 + knots.size() > kMost)
-    throw Error("tables of pairs have more than 16 million energies in all");
+    throw Error(
+        "the tabulated pair energies have more than 16 million values in all: use coarser tables");
   for (const auto& knot : knots) table.insert(table.end(), knot.begin(), knot.end());
   return table;
 }

@@ -188,7 +188,7 @@ SwitchConstants<float> switch_constants(const NonbondedSettings& settings) {
 int form_of(const System& system, const NonbondedSettings& settings) {
   const bool switches = settings.has_switching_function();
   if (switches && !(settings.switch_distance > 0 && settings.switch_distance < settings.cutoff))
-    throw Error("the switching distance must lie between 0 and the cutoff");
+    throw Error("the switching distance must be between 0 and the cutoff");
   for (int form = 0; form < PairForms::kSize; ++form)
     if (PairForms::with(form, [&]<class Form>(Form) { return fits<Form>(system, settings); }))
       return form;
@@ -221,7 +221,8 @@ PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, 
     packed->form = form;
     return *packed;
   }
-  throw Error("the pair form '" + system.pair_form + "' cannot represent this system");
+  throw Error("the pair form '" + system.pair_form +
+              "' cannot represent the parameters of this system");
 }
 
 PairParameters pair_parameters(const System& system, const NonbondedSettings& settings, int form) {

@@ -128,7 +128,7 @@ struct Physics {
         cutoff(settings.cutoff),
         switching(switch_constants<double>(settings)),
         acts_on_excluded(settings.has_ewald_split() || settings.has_dispersion_mesh() ||
-                         (settings.has_reaction_field() && settings.field_of_excluded)),
+                         (settings.has_reaction_field() && settings.reaction_field_on_exclusions)),
         is_ghost(static_cast<size_t>(s.atom_count()), 0) {
     if (s.alchemy)
       for (const int32_t atom : s.alchemy->atoms) is_ghost[static_cast<size_t>(atom)] = 1;

@@ -21,8 +21,8 @@ FlippingDevice::FlippingDevice(int threads, const HostKernels& kernels, Flip fli
   if (find_operation(operation_id(flip_.operation))) return;
   std::string names;
   for (const char* name : kernels.names()) names += std::string(names.empty() ? "" : ", ") + name;
-  throw Error("there is no operation '" + flip_.operation +
-              "' in whose memory a bit could flip: " + "choose from " + names);
+  throw Error("the fault names the operation '" + flip_.operation +
+              "', which this simulation does not run: choose from " + names);
 }
 
 void* FlippingDevice::allocate(size_t bytes) {
@@ -66,8 +66,8 @@ void FlippingDevice::flip_bit(const std::vector<MemoryUse>& uses) const {
     }
     names += (names.empty() ? "" : ", ") + use.name;
   }
-  throw Error("the operation '" + flip_.operation + "' reads no '" + flip_.field +
-              "' in which a bit could flip: choose from " + names);
+  throw Error("the fault names the field '" + flip_.field + "', which the operation '" +
+              flip_.operation + "' does not read: choose from " + names);
 }
 
 }  // namespace quiltmd

@@ -78,7 +78,8 @@ void HostDevice::fill(void* to, int byte, size_t bytes, Stream) {
 }
 
 void HostDevice::begin_recording() {
-  if (recording_) throw Error("a recording is already in progress on this device");
+  if (recording_)
+    throw Error("the device cannot begin a recording while another one is in progress");
   recording_ = true;
 }
 
@@ -102,7 +103,9 @@ void HostDevice::enqueue(const char*, Stream, const std::function<void(void*)>& 
 
 void HostDevice::launch_raw(const OperationKey& key, const void* parameters, size_t bytes, Stream) {
   const HostKernels::Function kernel = kernels_.find(key);
-  if (!kernel) throw Error(std::string("the cpu device has no kernel for ") + key.name);
+  if (!kernel)
+    throw Error(std::string("the cpu device has no kernel for the operation ") + key.name +
+                ": add one to the folder's host.cpp");
   if (!recording_) {
     kernel(parameters, threads_);
     return;

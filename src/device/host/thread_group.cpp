@@ -68,8 +68,9 @@ struct ThreadGroup::Impl {
         ++threads_alive;
       }
     } catch (const std::system_error&) {
-      throw Error("The system gives this process " + std::to_string(helpers.size() + 1) + " of " +
-                  std::to_string(threads) + " threads: ask for fewer");
+      throw Error("the operating system allows this process " + std::to_string(helpers.size() + 1) +
+                  " of the " + std::to_string(threads) +
+                  " threads that were requested: request fewer (threads)");
     }
   }
 

@@ -41,7 +41,7 @@ const std::pair<const std::byte* const, CommandLog::Allocation>* CommandLog::fin
 }
 
 void CommandLog::barrier(const char* name) {
-  if (recording_) throw Error(std::string("A recording cannot contain ") + name + ".");
+  if (recording_) throw Error(std::string("a recording cannot contain ") + name);
   add({Command::Kind::kBarrier, Stream::kMain, name, 0, {}, {}});
 }
 
@@ -94,7 +94,8 @@ void CommandLog::require_names(const OperationKey& key, const std::byte* paramet
 }
 
 void CommandLog::begin_recording() {
-  if (recording_) throw Error("a recording is already in progress on this device");
+  if (recording_)
+    throw Error("the device cannot begin a recording while another one is in progress");
   recording_ = true;
 }
 

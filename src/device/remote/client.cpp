@@ -47,7 +47,10 @@ class Arena {
   Arena()
       : begin_(::mmap(nullptr, kArena, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
                       0)) {
-    if (begin_ == MAP_FAILED) throw Error("This process has no addresses left for a device");
+    if (begin_ == MAP_FAILED)
+      throw Error(
+          "this process has no address space left for another remote device: use fewer, or raise "
+          "the limit of virtual memory (ulimit -v)");
   }
   Arena(const Arena&) = delete;
   ~Arena() { ::munmap(begin_, kArena); }
@@ -55,7 +58,9 @@ class Arena {
   void* take(size_t bytes) {
     const size_t room = (bytes / kAlignment + 2) * kAlignment;
     if (bytes > kArena || room > kArena - used_)
-      throw Error("This process has no addresses left for memory of the device");
+      throw Error(
+          "this process has no address space left for the memory of the remote device: use a "
+          "smaller system, or raise the limit of virtual memory (ulimit -v)");
     return static_cast<std::byte*>(begin_) + std::exchange(used_, used_ + room);
   }
 
@@ -133,9 +138,10 @@ struct RemoteDevice::Impl {
     Question& question = asked(head.number);
     const size_t most = head.verb == Verb::kAnswer ? question.most : kLongestText;
     if (head.payload > most)
-      throw LostError("The connection to the device was ended: an answer of " +
-                      std::to_string(head.payload) + " bytes came where " + std::to_string(most) +
-                      " at most were expected");
+      throw LostError("the remote device sent an answer of " + std::to_string(head.payload) +
+                      " bytes, where at most " + std::to_string(most) +
+                      " were expected, and was disconnected: check that both ends have one version "
+                      "of quiltmd");
     Bytes payload(head.payload);
     receive(payload.data(), payload.size());
     if (head.verb == Verb::kAnswer)
@@ -156,7 +162,9 @@ struct RemoteDevice::Impl {
     const std::lock_guard lock(waiting);
     const auto found = questions.find(number);
     if (found == questions.end())
-      throw LostError("The connection to the device was ended: an answer came to no question");
+      throw LostError(
+          "the remote device sent an answer that was not requested, and was disconnected: check "
+          "that both ends have one version of quiltmd");
     return found->second;
   }
 
@@ -187,7 +195,9 @@ Number take_number(std::string_view& text) {
   const std::string_view line = take_line(text);
   Number number{};
   if (std::from_chars(line.data(), line.data() + line.size(), number).ec != std::errc())
-    throw Error("The device describes itself in a way that is not known here");
+    throw Error(
+        "the remote device describes itself in an unknown way: check that both ends have one "
+        "version of quiltmd");
   return number;
 }
 
@@ -211,8 +221,9 @@ class RemoteDownload final : public Download {
   const std::byte* wait() const override {
     const Bytes& found = answer_.get();
     if (found.size() != bytes())
-      throw Error("The device sent " + std::to_string(found.size()) + " bytes of data, not the " +
-                  std::to_string(bytes()) + " that were asked for");
+      throw Error("the remote device sent " + std::to_string(found.size()) +
+                  " bytes of data instead of " + std::to_string(bytes()) +
+                  ": check that both ends have one version of quiltmd");
     return found.data();
   }
   std::shared_future<Bytes> answer_;

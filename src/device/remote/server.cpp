@@ -29,13 +29,15 @@ Bytes described(const DeviceDescription& d) {
 }
 
 Stream stream_of(const Head& head) {
-  if (head.stream >= kStreamCount) throw Error("a command names a stream that there is not");
+  if (head.stream >= kStreamCount)
+    throw Error("a command names stream " + std::to_string(head.stream) + ", which does not exist");
   return static_cast<Stream>(head.stream);
 }
 
 int event_of(const Head& head) {
   constexpr uint64_t kMostEvents = 1 << 20;
-  if (head.value >= kMostEvents) throw Error("a command names an event that there is not");
+  if (head.value >= kMostEvents)
+    throw Error("a command names event " + std::to_string(head.value) + ", which does not exist");
   return static_cast<int>(head.value);
 }
 
@@ -84,7 +86,7 @@ void CommandServer::take(const Head& head, std::span<const std::byte> payload) {
   } else {
     try {
       if (!payload.empty() && !has_payload(head.verb))
-        throw Error("a command has data with it that it does not take");
+        throw Error("a command carries data, which it cannot have");
       if (is_question(head.verb))
         answer(head, payload);
       else
@@ -137,7 +139,7 @@ void CommandServer::obey(const Head& head, std::span<const std::byte> payload) {
     case Verb::kWait:
       return device_.wait(event_of(head), stream_of(head));
     case Verb::kBeginRecording:
-      if (tape_) throw Error("a recording begins within another one");
+      if (tape_) throw Error("a command begins a recording while another one is in progress");
       device_.begin_recording();
       tape_.emplace();
       return;
@@ -152,7 +154,7 @@ void CommandServer::obey(const Head& head, std::span<const std::byte> payload) {
     case Verb::kLaunch:
       return launch(head, payload);
     default:
-      throw Error("a message to a device is none of its commands");
+      throw Error("the device received a message that is not a command");
   }
 }
 
@@ -161,7 +163,8 @@ void CommandServer::allocate(const Head& head) {
   const auto next = allocations_.lower_bound(head.to);
   const uint64_t end = next == allocations_.end() ? kEnd : next->first;
   const bool is_free = head.to != 0 && head.bytes != 0 && head.bytes < end - head.to;
-  if (!is_free || find(head.to)) throw Error("memory is asked for at an address that is taken");
+  if (!is_free || find(head.to))
+    throw Error("a command allocates memory at an address that is in use");
   // Devices round sizes up, which must not overflow.
   if (head.bytes > std::numeric_limits<int64_t>::max()) throw std::bad_alloc();
   auto* const memory = static_cast<std::byte*>(device_.allocate(head.bytes));
@@ -171,7 +174,7 @@ void CommandServer::allocate(const Head& head) {
 
 void CommandServer::free(const Head& head) {
   const auto found = allocations_.find(head.to);
-  if (found == allocations_.end()) throw Error("memory is given back that was not asked for");
+  if (found == allocations_.end()) throw Error("a command frees memory that is not allocated");
   device_.free(found->second.memory);
   alive_.erase(found->second.number);
   allocations_.erase(found);
@@ -181,13 +184,13 @@ void CommandServer::copy(const Head& head) {
   std::byte* const to = memory_at(head.to, head.bytes);
   const std::byte* const from = memory_at(head.from, head.bytes);
   const uint64_t apart = head.to > head.from ? head.to - head.from : head.from - head.to;
-  if (apart < head.bytes) throw Error("a copy is between pieces of memory that overlap");
+  if (apart < head.bytes) throw Error("a command copies between overlapping regions of memory");
   device_.copy(to, from, head.bytes, stream_of(head));
 }
 
 std::vector<MemoryPiece> CommandServer::pieces(std::span<const std::byte> payload) {
   if (payload.size() % sizeof(Piece) != 0 || payload.size() / sizeof(Piece) > kMostPieces)
-    throw Error("a download lists no pieces of memory");
+    throw Error("a command downloads no regions of memory");
   std::vector<MemoryPiece> found;
   for (size_t at = 0; at < payload.size(); at += sizeof(Piece)) {
     Piece piece;
@@ -203,8 +206,8 @@ void CommandServer::launch(const Head& head, std::span<const std::byte> payload)
           ? device_.find_operation(static_cast<uint32_t>(head.number))
           : nullptr;
   if (!operation || operation->bytes != payload.size())
-    throw Error("the device does not know operation " + std::to_string(head.number) + " of " +
-                std::to_string(payload.size()) + " bytes");
+    throw Error("the device has no operation " + std::to_string(head.number) +
+                " with parameters of " + std::to_string(payload.size()) + " bytes");
   const Stream stream = stream_of(head);
   const auto given = aligned(payload);
   auto parameters = given;
@@ -225,28 +228,30 @@ void* CommandServer::relocated(const MemoryUse& use, uint64_t address) {
   if (use.access == Access::kNone && !find(address)) return nullptr;
   void* const memory = memory_at(address, 0);
   if (reinterpret_cast<uintptr_t>(memory) % use.alignment != 0)
-    throw Error("a pointer of an operation is not aligned as its elements are");
+    throw Error("an operation has a misaligned pointer");
   if (use.access != Access::kNone && use.bytes != kToTheEnd)
     memory_at(reinterpret_cast<uint64_t>(use.pointer), use.bytes);
   return memory;
 }
 
 void CommandServer::end_recording(uint64_t number) {
-  if (!tape_ || recordings_.count(number)) throw Error("a recording ends that did not begin");
+  if (!tape_ || recordings_.count(number))
+    throw Error("a command ends a recording that did not begin, or gives it a number in use");
   auto uses = *std::exchange(tape_, std::nullopt);
   recordings_[number] = {device_.end_recording(), std::move(uses)};
 }
 
 const CommandServer::Recording& CommandServer::recording(uint64_t number) const {
   const auto found = recordings_.find(number);
-  if (found == recordings_.end()) throw Error("there is no such recording");
+  if (found == recordings_.end())
+    throw Error("a command names recording " + std::to_string(number) + ", which does not exist");
   return found->second;
 }
 
 void CommandServer::run(const Recording& recording) const {
-  if (tape_) throw Error("a recording cannot run another one");
+  if (tape_) throw Error("a command runs a recording within another one");
   if (!std::includes(alive_.begin(), alive_.end(), recording.uses.begin(), recording.uses.end()))
-    throw Error("a recording uses memory that was given back");
+    throw Error("a recording uses memory that has been freed");
   device_.run_recording(recording.number);
 }
 
@@ -262,7 +267,7 @@ std::byte* CommandServer::memory_at(uint64_t address, uint64_t bytes) {
   const auto* const found = find(address);
   const uint64_t offset = found ? address - found->first : 0;
   if (!found || bytes > found->second.bytes - offset)
-    throw Error("a command uses memory that the client does not have");
+    throw Error("a command uses memory that the client has not allocated");
   if (tape_) tape_->insert(found->second.number);
   return found->second.memory + offset;
 }

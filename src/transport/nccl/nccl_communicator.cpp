@@ -32,7 +32,8 @@ class NcclCommunicator final : public Communicator {
   void exchange(const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                 void* stream) override {
     const std::lock_guard lock(calling_);
-    if (is_aborted()) throw Error("messages between GPUs were given up");
+    if (is_aborted())
+      throw Error("messages between GPUs were stopped, because another rank failed");
     library_.check(library_.group_start(), "begin a group");
     for (const Parcel& p : sends)
       library_.check(library_.send(p.memory, p.bytes, nccl::kBytes, p.peer, comm_, stream),
@@ -116,7 +117,8 @@ std::shared_ptr<Communicator> make_nccl_communicator(const nccl::Library& librar
                                                      int ranks, Device& device,
                                                      const std::function<std::string()>& failure) {
   nccl::Id id{};
-  if (bytes.size() != sizeof id.bytes) throw Error("NCCL was given no identity of the ranks");
+  if (bytes.size() != sizeof id.bytes)
+    throw Error("NCCL received no valid identifier of the ranks' communicator");
   std::memcpy(id.bytes, bytes.data(), sizeof id.bytes);
   const auto joining = std::make_shared<Joining>();
   std::thread([&library, &device, id, rank, ranks, joining] {

@@ -18,7 +18,9 @@ constexpr int kOldest = 21200;  // 2.12: sends and receives within graphs, from 
 template <class Function>
 void find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (!function) throw Error(std::string("NCCL cannot be used: it has no ") + name);
+  if (!function)
+    throw Error(std::string("NCCL cannot be used: its library has no function ") + name +
+                "; install NCCL 2.12 or later");
 }
 
 Library open(const std::string& path) {
@@ -41,7 +43,7 @@ Library open(const std::string& path) {
   found.check(found.get_version(&version), "tell its version");
   if (version < kOldest)
     throw Error("NCCL cannot be used: its version is " + std::to_string(version) +
-                ", and 2.12 is the oldest that will do");
+                "; install 2.12 or later");
   return found;
 }
 

@@ -50,8 +50,8 @@ struct CmapForm {
   static constexpr int kPrepared = 1;
   static void prepare(const double* given, double* p, int rows) {
     if (!(given[0] >= 0 && given[0] < rows) || given[0] != std::floor(given[0]))
-      throw Error("has the map number " + std::to_string(given[0]) + ", and there are " +
-                  std::to_string(rows) + " maps, counted from 0");
+      throw Error("has the map number " + std::to_string(given[0]) + ", but there are " +
+                  std::to_string(rows) + " maps, numbered from 0");
     p[0] = given[0];
   }
 
@@ -62,7 +62,8 @@ struct CmapForm {
     while (static_cast<size_t>(n) * static_cast<size_t>(n) < cells) ++n;
     const auto side = static_cast<size_t>(n);
     if (n < 3 || side * side * static_cast<size_t>(rows) != values.size())
-      throw Error("torsion maps (CMAP) must be square, of 3 x 3 energies or more");
+      throw Error(
+          "has a torsion map (CMAP) that is not square or too small: give 3 x 3 energies or more");
     std::vector<double> nodes{static_cast<double>(n)};
     for (size_t map = 0; map < static_cast<size_t>(rows); ++map) {
       const double* e = values.data() + map * cells;

@@ -41,7 +41,7 @@ FmmLevels::FmmLevels(Int3 points) : grid(points), count(0) {
 
 void check_fmm_grid(int order, Int3 grid) {
   if (order != kFmmOrder)
-    throw Error("the fast multipole method has splines of order " + std::to_string(kFmmOrder) +
+    throw Error("the fast multipole method needs splines of order " + std::to_string(kFmmOrder) +
                 ", not " + std::to_string(order));
   if (FmmLevels(grid).count == 0)
     throw Error(

@@ -215,7 +215,8 @@ class Fit {
         for (size_t k = 0; k < j; ++k) sum -= normal_[i * n + k] * normal_[j * n + k];
         if (i == j && !(sum > 0))
           throw Error(
-              "the stencil of the fast multipole method has no fit: is the grid far too fine?");
+              "the stencil of the fast multipole method cannot be fitted: choose a coarser grid "
+              "(fmm_grid)");
         normal_[i * n + j] = i == j ? std::sqrt(sum) : sum / normal_[j * n + j];
       }
   }

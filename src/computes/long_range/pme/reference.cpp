@@ -101,7 +101,8 @@ void add_mesh(const OnMesh& mesh, const Box& box, const std::vector<Vec3d>& posi
               Evaluation& out) {
   const Int3 n = mesh.grid;
   const int order = mesh.order;
-  if (order < 3 || order > kMaxReferenceOrder) throw Error("the reference PME has orders 3 to 8");
+  if (order < 3 || order > kMaxReferenceOrder)
+    throw Error("the reference PME needs an order from 3 to 8, not " + std::to_string(order));
   const auto nx = static_cast<size_t>(n.x), ny = static_cast<size_t>(n.y);
   const auto nz = static_cast<size_t>(n.z);
   std::vector<double> grid(nx * ny * nz, 0.0);

@@ -105,10 +105,10 @@ void check_gpu_pme_grid(Int3 grid) {
   if (grid.z % 2 == 0 && factors_well(grid.x) && factors_well(grid.y) && factors_well(grid.z))
     return;
   throw Error(
-      "On a GPU the PME grid must have lengths made of the factors 2, 3, 5 and 7, even in z; "
-      "it is " +
+      "on a GPU the number of PME grid points along each axis must have no prime factors but 2, 3, "
+      "5 and 7, and be even along z; the grid is " +
       std::to_string(grid.x) + " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z) +
-      ": choose another grid, or device cpu.");
+      ": choose another grid, or device cpu");
 }
 
 double dispersion_strength(double alpha) { return -std::pow(kPi, 2.5) * alpha * alpha * alpha / 3; }
@@ -140,7 +140,7 @@ Constant constant_of_charges(const System& system, const NonbondedSettings& sett
     total += q;
     squares += q * q;
   }
-  if (settings.has_reaction_field() && settings.field_of_excluded)
+  if (settings.has_reaction_field() && settings.reaction_field_on_exclusions)
     return {-0.5 * kCoulomb * ReactionField(settings).shift * squares, 0};
   if (!settings.has_ewald_split()) return {};
   const auto split = ewald_split(settings);

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The velocity Verlet integrator."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from ..checks import user_settings
+from ..settings import LongRangeEvery, RemoveComEvery, Timestep
+from .base import CONFIG, TIMESTEP, Integrator
+
+
+@user_settings
+@dataclass(frozen=True, config=CONFIG)
+class VelocityVerlet(Integrator):
+    """Constant energy (NVE): velocity Verlet (Swope et al., J. Chem. Phys. 76, 637, 1982).
+
+    Attributes
+    ----------
+    timestep:
+        Time step, ps.
+    constraint_tolerance:
+        Relative error of constrained lengths.  At constant energy it shows as a drift, hence the
+        tighter default (docs/decisions.md has the figures).
+    remove_com_every:
+        Steps between removals of the motion of the centre of mass, at multiples of this number; 0:
+        never; None: about 100, a multiple of the life of pair lists (`Simulation.describe`).  Where
+        position restraints hold atoms, or a field pulls the system as a whole, it is never removed
+        along these axes.
+    long_range_every:
+        Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
+        Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
+        number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
+        8 fs may lie between, 4 fs where bonds to hydrogen are flexible.  The total energy is
+        conserved from one of these steps to the next, but not defined at steps between them.
+    """
+
+    kind: ClassVar[str] = "velocity-verlet"
+    summary: ClassVar[str] = "constant energy, or with a thermostat"
+
+    timestep: Timestep = TIMESTEP
+    constraint_tolerance: float = Field(default=1e-8, gt=0)
+    remove_com_every: RemoveComEvery = None
+    long_range_every: LongRangeEvery = 1

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where an engine runs, once that has been resolved: in this process, or in workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from .worker_settings import Workers
+
+
+@dataclass(frozen=True)
+class RunHere:
+    """An engine of this process: all that the core needs to know.
+
+    Attributes
+    ----------
+    device, ranks, threads, balance, transport, mesh:
+        As in `Execution`, each chosen.
+    patch_reach:
+        Along x, y and z.
+    list_life, list_buffer:
+        Steps between rebuilds of pair lists, and the Verlet buffer, nm; 0: the core chooses.
+    external:
+        Forces from outside, as the core takes them.
+    peers:
+        How a rank in a process of its own reaches the others.
+    """
+
+    device: str
+    ranks: int
+    threads: int
+    patch_reach: tuple[int, int, int]
+    balance: bool
+    transport: str
+    mesh: str
+    list_life: int = 0
+    list_buffer: float = 0.0
+    external: tuple[dict[str, Any], ...] = ()
+    peers: Mapping[str, Any] = field(default_factory=dict)
+
+    def settings(self) -> dict[str, Any]:
+        """For the core."""
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        peers = own.pop("peers")
+        return {**own, **peers, "external": list(self.external)}
+
+
+@dataclass(frozen=True)
+class RunInWorkers:
+    """An engine in workers, each of which resolves for its machine what is asked for.
+
+    Attributes
+    ----------
+    device:
+        Of all workers, as it was asked for.
+    ranks:
+        How many there are.
+    workers:
+        How workers are reached.
+    asked:
+        The other settings of `Execution`, which go to them.
+    external:
+        What makes forces from outside there.
+    """
+
+    device: str
+    ranks: int
+    workers: Workers
+    asked: dict[str, Any]
+    external: tuple[dict[str, Any], ...] = ()
+
+    def message(self, **own: Any) -> dict[str, Any]:
+        """What a worker is asked for, with its own values of some settings."""
+        return {**self.asked, "external": list(self.external), **own}
