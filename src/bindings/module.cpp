@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <exception>
 
@@ -20,6 +21,7 @@
 #include "runtime/deadline.h"
 #include "runtime/devices.h"
 #include "runtime/evaluate_reference.h"
+#include "schedule/message_events.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -249,6 +251,32 @@ nb::list profiled_messages(const Engine& engine) {
   return out;
 }
 
+nb::list ends(const std::vector<MessageEnd>& messages) {
+  nb::list out;
+  for (const MessageEnd& end : messages)
+    out.append(nb::make_tuple(edge_name(static_cast<int>(end.edge)), end.peer, end.bytes()));
+  return out;
+}
+
+nb::list step_tasks(const Engine& engine) {
+  nb::list out;
+  for (const Schedule* schedule : released([&] { return engine.step_forces(); })) {
+    nb::list tasks;
+    for (const Task& task : schedule->tasks()) {
+      nb::dict row;
+      row["name"] = task.name;
+      row["priority"] = static_cast<int>(task.priority);
+      row["stream"] = static_cast<int>(task.stream);
+      row["after"] = nb::cast(task.after);
+      row["awaits"] = ends(task.awaits);
+      row["sends"] = ends(task.sends);
+      tasks.append(row);
+    }
+    out.append(tasks);
+  }
+  return out;
+}
+
 nb::list loads(Engine& engine) {
   nb::list out;
   for (const Engine::RankLoad& load : released([&] { return engine.loads(); })) {
@@ -393,6 +421,7 @@ NB_MODULE(_core, module) {
       .def("stop_profile", &stop_profile)
       .def("profiled_messages", &profiled_messages)
       .def("loads", &loads)
+      .def("step_tasks", &step_tasks)
       .def(
           "inject_flip",
           [](Engine& engine, int rank, const std::string& operation, const std::string& field,

@@ -57,6 +57,13 @@ std::vector<Engine::RankSpan> Engine::stop_profile() {
   return spans;
 }
 
+std::vector<const Schedule*> Engine::step_forces() const {
+  require_state();
+  std::vector<const Schedule*> found;
+  for (const auto& rank : ranks_) found.push_back(&rank->step_forces());
+  return found;
+}
+
 std::vector<Engine::RankLoad> Engine::loads() {
   std::vector<RankLoad> loads;
   for (const auto& rank : ranks_) {

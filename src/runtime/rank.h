@@ -79,6 +79,8 @@ class Rank {
   void begin_measurement() { executor_.begin_measurement(); }
 
   const Executor& executor() const { return executor_; }
+  // The forces of a step in which all of them act, without energies.
+  const Schedule& step_forces() const { return forces_[kAllForces]; }
   // What all ranks have, by rank: for ranks in processes of their own.
   std::vector<Payload> gather(Payload own) { return executor_.gather(std::move(own)); }
   void start_profile();

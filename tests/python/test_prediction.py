@@ -20,7 +20,16 @@ from quiltmd.prediction.network import Fabric
 from quiltmd.prediction.plan import Planner
 from quiltmd.prediction.predict import predict, predict_weak, tile_of
 from quiltmd.prediction.simulate import Simulator
-from quiltmd.prediction.tasks import AWAITED, HALO, HALO_STREAM, LOCAL, MAIN, SIDE, Graph
+from quiltmd.prediction.step_kinds import (
+    AWAITED,
+    HALO,
+    HALO_STREAM,
+    LOCAL,
+    MAIN,
+    SIDE,
+    kinds_of_step,
+)
+from quiltmd.prediction.tasks import COSTS, Graph
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 
@@ -201,6 +210,27 @@ def test_one_rank_takes_the_sum_of_its_tasks(water: Planner) -> None:
     assert (one.efficiency, one.communication, one.messages) == (1.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("sharing", [None, "distributed", "pencils", "replicated"])
+def test_a_step_has_the_tasks_of_the_core(several: bool, sharing: Any) -> None:
+    """Those of its schedules, each with a cost, and messages with two ends."""
+    kinds = kinds_of_step(several, sharing)
+    names = [kind.name for kind in kinds]
+    assert {kind.name for kind in kinds if not kind.is_message} <= COSTS.keys()
+    assert {kind.sends for kind in kinds} == {kind.awaits for kind in kinds}
+    assert any(kind.is_message for kind in kinds) == several
+    assert any(name.startswith("pme.") for name in names) == (sharing is not None)
+    transform = {"pencils": "pme.columns", None: "terms"}.get(sharing, "pme.planes")
+    assert transform in names
+    for number, kind in enumerate(kinds):
+        assert all(before < number for before in kind.before)
+    # After all that is on the grid, and before what no other rank awaits.
+    if sharing is not None:
+        gather = kinds[names.index("pme.gather")]
+        assert gather.place[1] == MAIN
+        assert names.index("pairs.interior") > names.index("pme.gather")
+
+
 def test_ranks_share_the_work(water: Planner) -> None:
     free = machine(latency=0.0, hop=0.0, bandwidth=1e9)
     one, two = predict(water, free, [2, 1], "distributed")
@@ -329,7 +359,7 @@ def test_machines_that_make_no_sense_are_refused(tmp_path: Path) -> None:
 
 def test_a_torus_without_room_for_all_ranks_is_refused() -> None:
     with pytest.raises(
-        quiltmd.QuiltError, match="a torus of 2 x 2 x 2 nodes has no room for 9 ranks"
+        quiltmd.QuiltError, match="a torus of 2 x 2 x 2 nodes is too small for 9 ranks"
     ):
         Fabric(machine(topology="torus", dimensions=(2, 2, 2)), 9)
 
@@ -347,7 +377,7 @@ def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
     found = json.loads(done.stdout)["choices"]
     for name, options in (
         ("pencils", ["--pme", "pencils"]),
-        ("two-away patches", ["--pme", "distributed", "--away", 2]),
+        ("two-away patches", ["--pme", "distributed", "--patch-reach", 2]),
         ("PME half as often", ["--pme", "distributed", "--long-range-every", 2]),
         ("ranks not placed", ["--pme", "distributed", "--not-placed"]),
     ):
@@ -356,7 +386,7 @@ def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
         )
     assert [one["ranks"] for one in found["replicated PME"]] == [1, 3]
     assert "two-away, pencils" in predicted(*given, "--choices").stdout
-    for options in (["--pme", "pencils"], ["--away", 2], ["--not-placed"], ["--weak"]):
+    for options in (["--pme", "pencils"], ["--patch-reach", 2], ["--not-placed"], ["--weak"]):
         refused = predicted(*given, "--choices", *options)
         assert "--choices varies these settings itself" in str(refused.exception)
 

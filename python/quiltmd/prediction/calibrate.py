@@ -20,24 +20,10 @@ from ..errors import QuiltError
 from ..outputs.files import read_file, reading
 from .machine import Cost, Machine
 from .plan import Plan, Planner
+from .tasks import COSTS, work_of
 
-# Task of a rank -> cost and the work that it is proportional to.
-_TASKS = {
-    "pairs.interior": ("pairs", "interior_pairs"),
-    "pairs.boundary": ("pairs", "boundary_pairs"),
-    "lists.build": ("lists", "pairs"),
-    "terms": ("terms", "atoms"),
-    "integrate": ("integrate", "atoms"),
-    "forces.clear": ("clear", "at_hand"),
-    "layout.place": ("rebuild", "atoms"),
-    "pme.spread": ("spread", "atoms"),
-    "pme.gather": ("gather", "atoms"),
-    "pme.planes": ("planes", "plane_points"),
-    "pme.inverse": ("inverse", "plane_points"),
-    "pme.lines": ("lines", "line_points"),
-}
-
-
+# Task of a rank -> cost and the work that it is proportional to; with those of a rebuild.
+_TASKS = COSTS | {"lists.build": ("lists", "pairs"), "layout.place": ("rebuild", "atoms")}
 # What tasks that send and receive begin with -> what their messages carry.
 _MESSAGES = {
     "positions": "positions",
@@ -102,7 +88,7 @@ def _medians(events: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
 
 def _work(plan: Plan, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
     """The work of each rank; computes as they were after balancing."""
-    has = {name: values.tolist() for name, values in plan.ranks.items()}
+    has = {name: values.tolist() for name, values in work_of(plan).items()}
     pairs = [a + b for a, b in zip(has["interior_pairs"], has["boundary_pairs"], strict=True)]
     entries = [float(load["list_entries"]) for load in loads]
     if sum(entries) > 0:  # balancing may have moved computes since the plan
@@ -111,8 +97,7 @@ def _work(plan: Plan, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
         pairs = share
         for name in ("interior_pairs", "boundary_pairs"):
             has[name] = [s * value for s, value in zip(scale, has[name], strict=True)]
-    at_hand = [a + b for a, b in zip(has["atoms"], has["proxy_atoms"], strict=True)]
-    return {**has, "pairs": pairs, "at_hand": at_hand}
+    return {**has, "pairs": pairs}
 
 
 def _of_tasks(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..engine.execution import Away
+from ..engine.execution import PatchReach
 from .machine import Machine
 from .plan import Planner, Sharing
 from .predict import MOST_REPLICATED, Prediction, predict
@@ -18,7 +18,7 @@ class Choice:
 
     name: str
     mesh: Sharing = "distributed"
-    away: Away = 1
+    patch_reach: PatchReach = 1
     times_less_pme: int = 1  # PME in fewer steps by this factor
     is_placed: bool = True
     most_ranks: int | None = None
@@ -28,17 +28,17 @@ CHOICES = (
     Choice("slabs"),
     Choice("pencils", mesh="pencils"),
     Choice("replicated PME", mesh="replicated", most_ranks=MOST_REPLICATED),
-    Choice("two-away along x", away="x"),
-    Choice("two-away along x, y", away="xy"),
-    Choice("two-away patches", away=2),
-    Choice("two-away, pencils", mesh="pencils", away=2),
+    Choice("two-away along x", patch_reach="x"),
+    Choice("two-away along x, y", patch_reach="xy"),
+    Choice("two-away patches", patch_reach=2),
+    Choice("two-away, pencils", mesh="pencils", patch_reach=2),
     Choice("PME half as often", times_less_pme=2),
     Choice("ranks not placed", is_placed=False),
 )
 
 
 def compare(
-    planner_of: Callable[[Away, int], Planner], machine: Machine, ranks: list[int]
+    planner_of: Callable[[PatchReach, int], Planner], machine: Machine, ranks: list[int]
 ) -> dict[str, dict[int, Prediction]]:
     """Predictions by choice and number of ranks.
 
@@ -54,10 +54,10 @@ def compare(
     QuiltError
         As `predict`.
     """
-    planners: dict[tuple[Away, int], Planner] = {}
+    planners: dict[tuple[PatchReach, int], Planner] = {}
     found: dict[str, dict[int, Prediction]] = {}
     for choice in CHOICES:
-        key = (choice.away, choice.times_less_pme)
+        key = (choice.patch_reach, choice.times_less_pme)
         planner = planners.get(key) or planners.setdefault(key, planner_of(*key))
         if not planner.has_mesh and (choice.mesh != "distributed" or choice.times_less_pme > 1):
             continue

@@ -15,7 +15,7 @@ from ..description.nonbonded import Nonbonded
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import load_core
-from ..engine.execution import REACHES, Away
+from ..engine.execution import REACHES, PatchReach
 from ..errors import QuiltError
 
 Sharing = Literal["distributed", "pencils", "replicated"]
@@ -63,6 +63,8 @@ class Plan:
         grid that each transforms.
     owners:
         By patch, x slowest and z fastest, its rank.
+    sharing:
+        How they share PME.
     messages:
         By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
         pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
@@ -72,6 +74,7 @@ class Plan:
 
     ranks: dict[str, NDArray[np.float64]]
     owners: NDArray[np.int32]
+    sharing: Sharing
     messages: dict[str, NDArray[np.int64]]
     migrant_bytes: int
     agreement_bytes: int
@@ -97,7 +100,7 @@ class Planner:
         The settings of the run.
     tile:
         The box repeated so many times in each dimension.
-    away:
+    patch_reach:
         As in `Execution`.
     """
 
@@ -108,7 +111,7 @@ class Planner:
         nonbonded: Nonbonded,
         integrator: Integrator,
         tile: tuple[int, int, int] = (1, 1, 1),
-        away: Away = 1,
+        patch_reach: PatchReach = 1,
     ) -> None:
         if state.box is None:
             raise QuiltError("predictions need a periodic box, and there is none: give one (box)")
@@ -121,7 +124,7 @@ class Planner:
             system.arrays(),
             settings,
             resolve_dynamics(integrator, None, system=system),
-            {"list_life": 0, "list_buffer": 0.0, "away": REACHES[away]},
+            {"list_life": 0, "list_buffer": 0.0, "patch_reach": REACHES[patch_reach]},
             state.box,
             state.positions,
             list(tile),
@@ -148,4 +151,5 @@ class Planner:
                 is_in_row = columns["mesh_row"][sent[:, 0]] == columns["mesh_row"][sent[:, 1]]
                 messages[name], messages[of_rows] = sent[~is_in_row], sent[is_in_row]
         owners = found["owners"][:, 0]
-        return Plan(columns, owners, messages, found["migrant_bytes"], found["agreement_bytes"])
+        sizes = found["migrant_bytes"], found["agreement_bytes"]
+        return Plan(columns, owners, mesh, messages, *sizes)

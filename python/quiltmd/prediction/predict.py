@@ -41,8 +41,6 @@ _PARTS = (
     ("rows", "messages of PME"),
     ("potential", "messages of PME"),
     ("pme.charges", "messages of PME"),
-    ("pme.rows.back", "transforms of PME"),
-    ("pme.rows.", "messages of PME"),
     ("pme.spectrum", "messages of PME"),
     ("pme.potential", "messages of PME"),
     ("pme.spread", "spreading and gathering"),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tasks of a step on all ranks, from a plan: their times, orders and messages.
 
-They are those of src/schedule/forces.cpp and long_range.cpp, in the order in which a rank's
-schedule has them, with the integrator's stage behind.  Tasks of a kind are made for all ranks at
+Kinds of tasks, what they wait for and where they run are those of the core's schedules
+(`step_kinds.py`), with the integrator's stage behind.  Tasks of a kind are made for all ranks at
 once, so that a step of sixteen thousand ranks takes a second.
 """
 
@@ -15,14 +15,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import QuiltError
 from .machine import Costs
 from .plan import Plan
-
-HALO, AWAITED, LONG_RANGE, LOCAL = range(4)  # priorities, the most urgent first
-MAIN, SIDE, HALO_STREAM, BOUNDARY = range(4)  # streams
+from .step_kinds import LOCAL, MAIN, Kind, Place, kinds_of_step
 
 Numbers = NDArray[np.int32]
-Place = tuple[int, int]  # priority and stream
+
+# Of a task that is no message: the cost, and the work of the rank that it is proportional to.
+COSTS: dict[str, tuple[str, str]] = {
+    "forces.clear": ("clear", "at_hand"),
+    "terms": ("terms", "atoms"),
+    "pairs.boundary": ("pairs", "boundary_pairs"),
+    "pairs.interior": ("pairs", "interior_pairs"),
+    "pme.spread": ("spread", "atoms"),
+    "pme.planes": ("planes", "plane_points"),
+    "pme.rows": ("planes", "half_plane_points"),
+    "pme.columns": ("planes", "half_plane_points"),
+    "pme.lines": ("lines", "line_points"),
+    "pme.columns.back": ("inverse", "half_plane_points"),
+    "pme.rows.back": ("inverse", "half_plane_points"),
+    "pme.inverse": ("inverse", "plane_points"),
+    "pme.gather": ("gather", "atoms"),
+    "integrate": ("integrate", "atoms"),
+}
 
 
 @dataclass(frozen=True)
@@ -132,27 +148,23 @@ class _Builder:
         self.senders: dict[str, Group] = {}
 
     def build(self, with_mesh: bool) -> Graph:
-        has = self.plan.ranks
-        halo, local = (HALO, HALO_STREAM), (LOCAL, MAIN)
-        sent = self._send("positions", "positions.send", halo, [])
-        at_hand = has["atoms"] + has["proxy_atoms"]
-        clear = self._one("forces.clear", (HALO, MAIN), "clear", at_hand, [])
-        proxies = self._receive("positions", "positions.receive", halo, [])
-        charged, mesh = self._mesh() if with_mesh else ([], [])
-        # One rank has no halo to go before: bonded terms and pairs share the side stream.
-        apart = (AWAITED, BOUNDARY if self.plan.count > 1 else SIDE)
-        terms = self._one("terms", apart, "terms", has["atoms"], [clear, proxies])
-        boundary = self._one(
-            "pairs.boundary", apart, "pairs", has["boundary_pairs"], [clear, proxies]
-        )
-        given = self._send("forces", "forces.send", halo, [terms, boundary])
-        interior = self._one(
-            "pairs.interior", (LOCAL, SIDE), "pairs", has["interior_pairs"], [clear, *charged]
-        )
-        taken = self._receive("forces", "forces.receive", (LOCAL, HALO_STREAM), [clear])
-        before = [sent, clear, *mesh, terms, boundary, given, interior, taken]
-        self._one("integrate", local, "integrate", has["atoms"], before)
+        groups: list[Group] = []
+        has_mesh = with_mesh and bool(self.plan.ranks["planes"].any())
+        kinds = kinds_of_step(self.plan.count > 1, self.plan.sharing if has_mesh else None)
+        for kind in kinds:
+            before = [groups[number] for number in kind.before]
+            if kind.is_message and any(kinds[number].is_message for number in kind.before):
+                before = [self._at_once(f"{kind.name}.ready", kind.place, before)]
+            groups.append(self._add(kind, before))
+        self._one("integrate", (LOCAL, MAIN), groups)
         return self.graph
+
+    def _add(self, kind: Kind, before: list[Group]) -> Group:
+        if kind.sends:
+            return self._send(kind.sends, kind.name, kind.place, before)
+        if kind.awaits:
+            return self._receive(kind.awaits, kind.name, kind.place, before)
+        return self._one(kind.name, kind.place, before)
 
     def _times(self, cost: str, units: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Fixed times and times of work; none where there is nothing to do."""
@@ -160,11 +172,14 @@ class _Builder:
         fixed = np.where(units > 0, one.fixed, 0.0)
         return fixed * self.overlap, fixed * (1 - self.overlap) + 1e-3 * one.each * units
 
-    def _one(
-        self, name: str, place: Place, cost: str, units: NDArray[Any], before: list[Group]
-    ) -> Group:
+    def _one(self, name: str, place: Place, before: list[Group]) -> Group:
         """A task on each rank."""
-        group = self.graph.tasks(name, self.all, place, *self._times(cost, units))
+        if name not in COSTS:
+            raise QuiltError(f"predictions have no cost for the task '{name}': add it to COSTS")
+        cost, work = COSTS[name]
+        group = self.graph.tasks(
+            name, self.all, place, *self._times(cost, work_of(self.plan)[work])
+        )
         self.graph.order(before, group)
         return group
 
@@ -188,44 +203,15 @@ class _Builder:
         self.graph.message(kind, self.senders[kind].tasks, group.tasks, rows[:, 2])
         return group
 
-    def _mesh(self) -> tuple[list[Group], list[Group]]:
-        """The long-range sum: tasks after which charges are on the grid, and its last ones."""
-        has = self.plan.ranks
-        if "charges" not in self.plan.messages and not has["planes"].any():
-            return [], []
-        place = (LONG_RANGE, MAIN)
-        spread = self._one("pme.spread", place, "spread", has["atoms"], [])
-        sent = self._send("charges", "pme.charges.send", place, [spread])
-        own = self._at_once("pme.charges.sent", place, [spread, sent])
-        charges = self._receive("charges", "pme.charges.receive", place, [own])
-        # In pencils the transforms of planes are two, with an exchange between.
-        pencils, gone = "rows" in self.plan.messages, []
-        points, lines = has["plane_points"] / (2 if pencils else 1), has["line_points"]
-        before = [own, charges]
-        if pencils:
-            done = self._one("pme.rows", place, "planes", points, before)
-            gone.append(self._send("rows", "pme.rows.send", place, [done]))
-            before = [done, self._receive("rows", "pme.rows.receive", place, [done])]
-        name = "pme.columns" if pencils else "pme.planes"
-        done = self._one(name, place, "planes", points, before)
-        gone.append(self._send("spectrum", "pme.spectrum.send", place, [done]))
-        came = self._receive("spectrum", "pme.spectrum.receive", place, [])
-        done = self._one("pme.lines", place, "lines", lines, [done, came])
-        gone.append(self._send("spectrum back", "pme.spectrum.return", place, [done]))
-        before = [done, self._receive("spectrum back", "pme.spectrum.back", place, [done])]
-        if pencils:
-            done = self._one("pme.columns.back", place, "inverse", points, before)
-            gone.append(self._send("rows back", "pme.rows.return", place, [done]))
-            before = [done, self._receive("rows back", "pme.rows.came", place, [done])]
-        name = "pme.rows.back" if pencils else "pme.inverse"
-        inverse = self._one(name, place, "inverse", points, before)
-        gone.append(self._send("potential", "pme.potential.send", place, [inverse]))
-        there = self._receive("potential", "pme.potential.receive", place, [])
-        gather = self._one("pme.gather", place, "gather", has["atoms"], [inverse, there, own])
-        return [spread], [gather, *gone]
-
 
 _NONE = np.empty((0, 3), np.int64)
+
+
+def work_of(plan: Plan) -> dict[str, NDArray[np.float64]]:
+    """By what tasks are proportional to, how much of it each rank has."""
+    has = plan.ranks
+    at_hand = has["atoms"] + has["proxy_atoms"]
+    return {**has, "at_hand": at_hand, "half_plane_points": has["plane_points"] / 2}
 
 
 def step_graph(plan: Plan, costs: Costs, overlap: float = 1.0, with_mesh: bool = True) -> Graph:
