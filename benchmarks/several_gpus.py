@@ -23,7 +23,7 @@ losses      how long a new process on each GPU takes; then the vote of a third G
             run, of its start, and of what went wrong by phase (a run without loss beside it), and
             whether the State is that of an undisturbed run.
 
-Replicas beside OpenMM: `benchmarks/replicas.py`; what workers cost: `quiltmd bench-workers`.
+Replicas beside OpenMM: `benchmarks/replicas.py`; what workers cost: `benchmarks/workers.py`.
 """
 
 from __future__ import annotations

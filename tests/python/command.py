@@ -15,14 +15,21 @@ from pathlib import Path
 from typing import Any
 
 
-def quiltmd(*arguments: Any, timeout: float = 250.0, cwd: Any = None, **options: Any) -> Any:
+def quiltmd(
+    *arguments: Any,
+    timeout: float = 250.0,
+    cwd: Any = None,
+    program: Path | None = None,
+    **options: Any,
+) -> Any:
     """A finished `quiltmd` process with its stdout and stderr as text.
 
-    With other options of `subprocess.run` it is a process that imports everything by itself.
+    `program`: a script that is run in its place.  With other options of `subprocess.run` it is a
+    process that imports everything by itself.
     """
     words = list(map(str, arguments))
     if not options:
-        return _warm().run(words, Path(cwd or ".").absolute(), timeout)
+        return _warm().run(words, Path(cwd or ".").absolute(), timeout, program)
     return subprocess.run(
         [sys.executable, "-m", "quiltmd", *words],
         capture_output=True,
@@ -51,7 +58,7 @@ class _WarmPython:
         )
         self._lock = threading.Lock()
 
-    def run(self, arguments: list[str], folder: Path, timeout: float) -> Any:
+    def run(self, arguments: list[str], folder: Path, timeout: float, program: Path | None) -> Any:
         """As `subprocess.run` does; one command at a time."""
         with self._lock, tempfile.TemporaryDirectory() as streams:
             stdout, stderr = Path(streams, "stdout"), Path(streams, "stderr")
@@ -60,6 +67,7 @@ class _WarmPython:
             request = {
                 "arguments": arguments,
                 "folder": str(folder),
+                "program": None if program is None else str(program),
                 "environment": dict(os.environ),
                 "stdout": str(stdout),
                 "stderr": str(stderr),

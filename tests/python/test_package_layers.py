@@ -26,10 +26,9 @@ SEES = {
     "running": {"engine", "workers", "pages", "analysis"} | _READERS,
     "exchange": {"engine", "workers", "running"} | _READERS,
     "prediction": {"description", "engine", "outputs", "running"},
-    "bench_workers": {"engine", "workers", "running", "exchange"} | _READERS,
     "commands": {"engine", "workers", "pages", "analysis"}
     | _READERS
-    | {"prepare", "running", "exchange", "prediction", "bench_workers"},
+    | {"prepare", "running", "exchange", "prediction"},
 }
 SHARED = {"errors", "starting", "version"}
 # What a module imports against this order, where it is called for: `System.from_openmm`.

@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def become(request: dict[str, Any]) -> None:
-    """This process is from now on what `python -m quiltmd` would be."""
+    """This process is from now on what `python -m quiltmd`, or another program, would be."""
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -49,6 +49,10 @@ def become(request: dict[str, Any]) -> None:
         os.close(file)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
     sys.path[0] = request["folder"]
+    if program := request["program"]:
+        sys.path[0], sys.argv = os.path.dirname(program), [program, *request["arguments"]]
+        runpy.run_path(program, run_name="__main__")
+        return
     sys.argv = ["quiltmd", *request["arguments"]]
     runpy.run_module("quiltmd", run_name="__main__", alter_sys=True)
 

@@ -65,7 +65,6 @@ COMMANDS = {
         "predict.predict_command",
         "Predict the speed on any number of ranks, here or on another machine.",
     ),
-    "bench-workers": ("bench_workers.bench_workers", "Measure the cost of workers."),
 }
 
 

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quiltmd bench-workers`: what it measures is there, and adds up."""
+"""`benchmarks/workers.py`: what it measures is there, and adds up."""
 
 from __future__ import annotations
 
 import json
 import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,21 +16,25 @@ from harmonic_engine import ATOMS, FORCES, oscillators
 from test_workers import comes_true, is_alive
 
 from quiltmd import LostError, ReplicaExchange
-from quiltmd.bench_workers.exchange import PARTS
-from quiltmd.bench_workers.null_engine import null_workers
 from quiltmd.engine.injection import BUFFERS
 from quiltmd.exchange.states import rest2_states, temperature_states
 from quiltmd.version import package_version
 from quiltmd.workers.channel import Channel
 from quiltmd.workers.pool import PHASES
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+PROGRAM = BENCHMARKS / "workers.py"
+sys.path.insert(0, str(BENCHMARKS))
+from worker_costs.exchange import PARTS  # noqa: E402
+from worker_costs.null_engine import null_workers  # noqa: E402
+
 
 def measured(*words: Any) -> dict[str, Any]:
     """What a command gives as JSON, which says how and where it was measured."""
-    done = quiltmd("bench-workers", *words, "--json")
+    done = quiltmd(*words, "--json", program=PROGRAM)
     assert done.returncode == 0, done.stderr
     result: dict[str, Any] = json.loads(done.stdout)
-    assert result["command"].startswith(f"quiltmd bench-workers {words[0]}")
+    assert result["command"].startswith(f"python benchmarks/workers.py {words[0]}")
     assert result["provenance"]["version"] == package_version()
     return result
 
@@ -122,7 +128,7 @@ def test_where_the_time_of_an_exchange_goes(where: str) -> None:
 
 
 def test_a_table_for_people() -> None:
-    done = quiltmd("bench-workers", "exchange", "--replicas", 2, "--iterations", 1)
+    done = quiltmd("exchange", "--replicas", 2, "--iterations", 1, program=PROGRAM)
     assert done.returncode == 0, done.stderr
     assert all(f"{part}, ms" in done.stdout for part in PARTS)
 
@@ -143,7 +149,7 @@ def test_a_table_for_people() -> None:
     ],
 )
 def test_refusals(words: tuple[str, ...], said: str) -> None:
-    done = quiltmd("bench-workers", *words)
+    done = quiltmd(*words, program=PROGRAM)
     assert done.returncode == 1
     assert said in " ".join(done.stderr.split())
 

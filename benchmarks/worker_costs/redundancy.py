@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What it costs that two devices do the same and are compared: `quiltmd bench-workers redundancy`.
+"""What it costs to compare two devices: `python benchmarks/workers.py redundancy`.
 
 With engines that compute nothing for a set time, what is left is the comparison itself.  With
 devices, rows are taken in turn and the fastest of each counts, as clocks of devices drift.
@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.places import parse_place
-from ..engine.worker_settings import Workers
-from ..outputs.checkpoint import digest
-from ..running.benchmark import prepare
-from ..running.simulation import Simulation
-from ..workers.supervisor import Supervisor
+from quiltmd.engine.places import parse_place
+from quiltmd.engine.worker_settings import Workers
+from quiltmd.outputs.checkpoint import digest
+from quiltmd.running.benchmark import prepare
+from quiltmd.running.simulation import Simulation
+from quiltmd.workers.supervisor import Supervisor
+
 from .null_engine import NullEngine, null_workers
 from .step import fastest
 

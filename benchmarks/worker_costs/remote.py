@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What messages to workers take: `quiltmd bench-workers remote`.
+"""What messages to workers take: `python benchmarks/workers.py remote`.
 
 A message is answered with what it has brought.  Workers are processes of this machine: reached by a
 Unix socket (`worker:`), or by TCP with encrypted messages, as those of `quiltmd serve` (`remote:`).
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.places import parse_place
-from ..engine.worker_settings import Workers
-from ..workers.client import Connection
-from ..workers.launch import connect
+from quiltmd.engine.places import parse_place
+from quiltmd.engine.worker_settings import Workers
+from quiltmd.workers.client import Connection
+from quiltmd.workers.launch import connect
+
 from .network import server_here
 from .null_engine import null_workers
 

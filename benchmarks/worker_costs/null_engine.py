@@ -5,7 +5,7 @@ Workers are processes of this machine, forked from one that has imported all tha
 start at once, and share the memory of what they have in common.  So a thousand fit where processes
 with a device of their own would not.
 
-    python -m quiltmd.bench_workers.null_engine MILLISECONDS DESCRIPTOR...
+    python null_engine.py MILLISECONDS DESCRIPTOR...
 
 is that process; the descriptors are of sockets, one for each worker.
 """
@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from ..starting import Starting
-from ..workers.channel import Channel
-from ..workers.client import Connection, WorkerEngine, check_hello
-from ..workers.session import Session
+from quiltmd.starting import Starting
+from quiltmd.workers.channel import Channel
+from quiltmd.workers.client import Connection, WorkerEngine, check_hello
+from quiltmd.workers.session import Session
 
 _SPREAD = 100.0  # kJ/mol, of energies
 _GROUPS = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
@@ -121,7 +121,7 @@ def null_workers(count: int, seconds: float = 0.0) -> Iterator[NullWorkers]:
     """Worker processes whose runs take so many seconds each; they end with the context."""
     pairs = [socket.socketpair() for _ in range(count)]
     theirs = [pair[1].fileno() for pair in pairs]
-    command = [sys.executable, "-m", __name__, str(1e3 * seconds), *map(str, theirs)]
+    command = [sys.executable, __file__, str(1e3 * seconds), *map(str, theirs)]
     start = partial(
         subprocess.Popen, command, stdin=subprocess.DEVNULL, pass_fds=theirs, start_new_session=True
     )

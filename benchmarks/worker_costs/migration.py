@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lost devices cost, by phase: `quiltmd bench-workers migration`.
+"""What lost devices cost, by phase: `python benchmarks/workers.py migration`.
 
 The worker of a simulation is lost, again and again, at steps that are chosen at random; each time
 the simulation goes on in a new process on the same device.  Its State at the end must be that of an
@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.worker_settings import Workers
-from ..errors import QuiltWarning
-from ..outputs.checkpoint import digest
-from ..running.benchmark import prepare
-from ..running.simulation import Simulation
-from ..workers.pool import PHASES, Event
+from quiltmd.engine.worker_settings import Workers
+from quiltmd.errors import QuiltWarning
+from quiltmd.outputs.checkpoint import digest
+from quiltmd.running.benchmark import prepare
+from quiltmd.running.simulation import Simulation
+from quiltmd.workers.pool import PHASES, Event
 
 KINDS = ("kill", "drop", "stop", "hang", "sticky")
 _CALM = 100  # steps

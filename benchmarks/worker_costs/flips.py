@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which flipped bits of a State are found: `quiltmd bench-workers flips`.
+"""Which flipped bits of a State are found: `python benchmarks/workers.py flips`.
 
 Alanine dipeptide in water on the CPU.  One bit of an array of its State is flipped, at any of its
 64 places: in a run of one device, after each of whose steps the sum of all forces is looked at; and
@@ -17,20 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from ..description.integrators import LangevinMiddle
-from ..description.state import State
-from ..engine import core
-from ..engine.injection import BUFFERS
-from ..engine.places import parse_place
-from ..engine.worker_settings import Workers
-from ..errors import QuiltError, QuiltWarning
-from ..inputs import load
-from ..inputs.standard_systems import system_files
-from ..outputs.checkpoint import digest
-from ..running.simulation import Simulation
-from ..workers.client import Connection, WorkerEngine
-from ..workers.session import Session
-from ..workers.supervisor import Supervisor
+from quiltmd.description.integrators import LangevinMiddle
+from quiltmd.description.state import State
+from quiltmd.engine import core
+from quiltmd.engine.injection import BUFFERS
+from quiltmd.engine.places import parse_place
+from quiltmd.engine.worker_settings import Workers
+from quiltmd.errors import QuiltError, QuiltWarning
+from quiltmd.inputs import load
+from quiltmd.inputs.standard_systems import system_files
+from quiltmd.outputs.checkpoint import digest
+from quiltmd.running.simulation import Simulation
+from quiltmd.workers.client import Connection, WorkerEngine
+from quiltmd.workers.session import Session
+from quiltmd.workers.supervisor import Supervisor
+
 from .null_engine import channel_of
 
 _SYSTEM = "alanine"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`quiltmd bench-workers`: what workers cost, a command for each kind of cost."""
+"""What workers cost, a command for each kind of cost: `python benchmarks/workers.py --help`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from worker_costs.exchange import PARTS, bench_exchange
+from worker_costs.flips import COUNTS, count_flips
+from worker_costs.migration import KINDS, time_faults
+from worker_costs.redundancy import compare_devices, compare_null_engines
+from worker_costs.remote import time_messages
+from worker_costs.step import compare_levels
 
-from ..bench_workers.exchange import PARTS, bench_exchange
-from ..bench_workers.flips import COUNTS, count_flips
-from ..bench_workers.migration import KINDS, time_faults
-from ..bench_workers.redundancy import compare_devices, compare_null_engines
-from ..bench_workers.remote import time_messages
-from ..bench_workers.step import compare_levels
-from ..errors import QuiltError
-from ..inputs.standard_systems import SYSTEMS
-from ..running.progress import say
-from ..running.provenance import provenance
-from ..workers.pool import PHASES
-from .bench import parse_tile
-from .options import AsJson
-from .tables import show_table
+from quiltmd.commands.bench import parse_tile
+from quiltmd.commands.options import AsJson
+from quiltmd.commands.tables import show_table
+from quiltmd.errors import QuiltError
+from quiltmd.inputs.standard_systems import SYSTEMS
+from quiltmd.running.progress import say
+from quiltmd.running.provenance import provenance
+from quiltmd.workers.pool import PHASES
 
-bench_workers = typer.Typer(
+costs = typer.Typer(
     no_args_is_help=True, rich_markup_mode=None, help="Measure the cost of workers."
 )
 
@@ -39,7 +39,7 @@ Device = Annotated[str, typer.Option(help="Device, without a worker: cpu, cuda:0
 System = Annotated[str, typer.Option(help=f"One of {', '.join(SYSTEMS)}.")]
 
 
-@bench_workers.command()
+@costs.command()
 def remote(
     sizes: Annotated[
         str, typer.Option(help="Sizes of the message and of its answer, bytes.")
@@ -70,7 +70,7 @@ def remote(
     _show({"rows": rows}, "a message there and back", columns, as_json)
 
 
-@bench_workers.command()
+@costs.command()
 def step(
     device: Device = "cpu",
     system: System = "alanine",
@@ -100,7 +100,7 @@ def step(
     _show({"rows": rows}, title, columns, as_json)
 
 
-@bench_workers.command()
+@costs.command()
 def redundancy(
     devices: Annotated[
         str,
@@ -155,7 +155,7 @@ def redundancy(
     _show({"rows": rows}, f"{system}: {_same_bits(rows)}", columns, as_json)
 
 
-@bench_workers.command()
+@costs.command()
 def flips(
     number: Annotated[
         int, typer.Option("--flips", min=1, help="Bits to flip in each array of the State.")
@@ -177,7 +177,7 @@ def flips(
     _show({"rows": rows}, "flipped bits", columns, as_json)
 
 
-@bench_workers.command()
+@costs.command()
 def migration(
     device: Device = "cpu",
     system: System = "alanine",
@@ -216,7 +216,7 @@ def migration(
     _show(found, title, columns, as_json)
 
 
-@bench_workers.command()
+@costs.command()
 def exchange(
     replicas: Annotated[str, typer.Option(help="Numbers of replicas.")] = "1,4,16,64",
     iterations: Annotated[int, typer.Option(min=1, help="Iterations to time.")] = 10,
@@ -253,7 +253,7 @@ def exchange(
 def _show(result: Row, title: str, columns: list[Column], as_json: bool) -> None:
     """A result with `rows`, as a table, or as JSON with where it was measured."""
     if as_json:
-        command = shlex.join(["quiltmd", *sys.argv[1:]])
+        command = shlex.join(["python", "benchmarks/workers.py", *sys.argv[1:]])
         print(json.dumps({"command": command, "provenance": provenance(), **result}))
         return
     table = Table(title=title, title_justify="left")
@@ -305,3 +305,10 @@ def _numbers(name: str, text: str) -> list[float]:
     if not all(0 <= number < 1e6 for number in numbers):
         raise QuiltError(f"--{name}: expected milliseconds such as 0,0.1,10, found {text!r}")
     return numbers
+
+
+if __name__ == "__main__":
+    try:
+        costs()
+    except QuiltError as error:
+        sys.exit(f"error: {error}")

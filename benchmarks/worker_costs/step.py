@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step takes with the engine or the device in a worker: `quiltmd bench-workers step`.
+"""What a step takes with the engine or the device in a worker: `python benchmarks/workers.py step`.
 
 Workers are processes of this machine, reached by a Unix socket, by TCP, or by TCP through a proxy
 that passes on everything late, as a slow network does.  Rows are taken in turn, and the fastest of
@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..engine.worker_settings import Workers
-from ..outputs.checkpoint import digest
-from ..running.benchmark import prepare, time_steps, warm_up_steps
-from ..running.simulation import Simulation
+from quiltmd.engine.worker_settings import Workers
+from quiltmd.outputs.checkpoint import digest
+from quiltmd.running.benchmark import prepare, time_steps, warm_up_steps
+from quiltmd.running.simulation import Simulation
+
 from .network import Proxy, server_here, slept
 
 _TURNS = 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What replica exchange costs besides dynamics: `quiltmd bench-workers exchange`.
+"""What replica exchange costs besides dynamics: `python benchmarks/workers.py exchange`.
 
 Replicas of eight atoms whose engines compute nothing (`null_engine.py`), so what is measured is the
 exchange itself: calls, energies, decisions, swaps, and the rows of its tables.
@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..description.nonbonded import Nonbonded
-from ..description.state import State
-from ..description.system import System
-from ..engine.core import Engine, EngineFactory
-from ..exchange.record import Tables
-from ..exchange.replicas import Iteration, ReplicaExchange
-from ..exchange.states import temperature_states
-from ..outputs.reporters import Reporter
+from quiltmd.description.nonbonded import Nonbonded
+from quiltmd.description.state import State
+from quiltmd.description.system import System
+from quiltmd.engine.core import Engine, EngineFactory
+from quiltmd.exchange.record import Tables
+from quiltmd.exchange.replicas import Iteration, ReplicaExchange
+from quiltmd.exchange.states import temperature_states
+from quiltmd.outputs.reporters import Reporter
+
 from .null_engine import NullEngine, null_workers
 
 PARTS = ("run", "energies", "decide", "swap", "write")

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..starting import Starting
-from ..workers.access import make_key, read_key
-from ..workers.server import Server
+from quiltmd.starting import Starting
+from quiltmd.workers.access import make_key, read_key
+from quiltmd.workers.server import Server
 
 _SESSIONS = 64
 _PIECE = 1 << 16  # bytes
