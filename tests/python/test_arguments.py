@@ -16,6 +16,12 @@ from quiltmd.errors import QuiltError
 from quiltmd.running import runner
 
 Files = tuple[Path, Path]
+WATER = """\
+ATOM      1  O   HOH A   1       0.000   0.000   0.000  1.00  0.00           O
+ATOM      2  H1  HOH A   1       0.957   0.000   0.000  1.00  0.00           H
+ATOM      3  H2  HOH A   1      -0.240   0.927   0.000  1.00  0.00           H
+END
+"""
 
 
 def call(*arguments: Any) -> Any:
@@ -63,6 +69,22 @@ def started(monkeypatch: pytest.MonkeyPatch, *arguments: Any) -> Any:
     if result.exception is not None:
         raise result.exception
     return found[0]
+
+
+@pytest.mark.parametrize("form", [(), ("-p",)], ids=["argument", "option"])
+def test_a_structure_alone_is_topology_and_coordinates(
+    form: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    water = tmp_path / "water.pdb"
+    water.write_text(WATER)
+    settings = ("--parameters", "tip3p.xml", "--method", "cutoff")
+    once = call("energy", *form, water, *settings, "--json", "--threads", 1)
+    twice = call("energy", water, water, *settings, "--json", "--threads", 1)
+    assert once.exit_code == 0, once.output
+    assert json.loads(once.stdout)["atoms"] == 3
+    assert once.stdout == twice.stdout
+    config = started(monkeypatch, *form, water, *settings, "--steps", 1, "--out", tmp_path / "out")
+    assert config.system.coordinates == config.system.topology == water
 
 
 def test_run_takes_topology_and_coordinates(

@@ -51,6 +51,16 @@ def test_a_run_draws_its_bar_and_ends(peptide: tuple[Path, Path], tmp_path: Path
     assert "Traceback" not in text
 
 
+def test_a_minimisation_alone_has_no_bar_of_steps(
+    peptide: tuple[Path, Path], tmp_path: Path
+) -> None:
+    status, text = at_terminal(*run_of(peptide, tmp_path / "out", "--minimize", "--steps", 0))
+    assert status == 0, text
+    assert "minimised in" in text
+    assert bars(text) == []
+    assert "ETA" not in text
+
+
 def test_ctrl_c_ends_a_run_whose_bar_moves(peptide: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Terminal(*run_of(peptide, out, "--steps", 10**9)) as terminal:

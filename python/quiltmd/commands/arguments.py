@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from ..errors import QuiltError
-from ..inputs import topology_format
+from ..inputs import is_structure, topology_format
 from ..inputs.control_files import is_control
 from ..running.folder import Folder
 from ..running.setting_fields import Place
@@ -62,11 +62,19 @@ def with_inputs(files: list[Path] | None, settings: Settings) -> Settings:
 
 def with_all_inputs(files: list[Path] | None, settings: Settings) -> Settings:
     """The same; a wrong use of the command where topology or coordinates are missing."""
-    found = with_inputs(files, settings)
+    found = with_structure(with_inputs(files, settings))
     missing = [f"{place[1]} ({flag_of(place)})" for place in INPUTS if place not in found]
     if missing:
         raise typer.BadParameter(f"give a topology and coordinates: no {' and no '.join(missing)}")
     return found
+
+
+def with_structure(settings: Settings) -> Settings:
+    """Settings in which a PDB or mmCIF file alone is both topology and coordinates."""
+    topology, coordinates = INPUTS
+    if coordinates in settings or topology not in settings or not is_structure(settings[topology]):
+        return settings
+    return {**settings, coordinates: settings[topology]}
 
 
 def split_configuration(

@@ -19,7 +19,7 @@ from ..running.progress import say
 from ..running.setting_fields import may_change, required_settings
 from ..running.stopping import INTERRUPTED, STOPPED
 from ..workers import mpi
-from .arguments import IndexFile, split_configuration, with_inputs
+from .arguments import IndexFile, split_configuration, with_inputs, with_structure
 from .options import Settings, flag_of, with_settings
 
 _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` lists all
@@ -105,7 +105,7 @@ def _start(
         raise QuiltError("leave out --index: it is only used with an mdp file")
     in_file = _settings_of(config, index) if config is not None else {}
     source = str(config) if config is not None else ""
-    merged = merge(in_file, options)
+    merged = merge(in_file, options if config is not None else with_structure(options))
     if config is None or config.suffix != ".toml":
         _refuse_if_incomplete(merged, source)
     if "stage" not in merged:

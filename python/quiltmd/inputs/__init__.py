@@ -58,6 +58,7 @@ __all__ = [
     "count_frames",
     "describe",
     "included_files",
+    "is_structure",
     "load",
     "read_coordinates",
     "read_velocities",
@@ -293,6 +294,11 @@ def topology_format(topology: Path) -> TopologyFormat | None:
     """The format of a topology, by how it begins; None where it is none that is known."""
     head = read_bytes(topology, limit=HEAD)
     return next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
+
+
+def is_structure(topology: Path) -> bool:
+    """Whether a file is a topology and has coordinates: PDB and mmCIF."""
+    return os.path.isfile(topology) and topology_format(topology) is openmm_files.STRUCTURE
 
 
 def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ...]:

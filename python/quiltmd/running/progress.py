@@ -132,7 +132,7 @@ class RunProgress:
         self._first, self._total, self._timestep = step, total, timestep
         self._begin = self._last_line = time.perf_counter()
         self._step = self._said = step
-        self._bar = _bar(*_columns())
+        self._bar = _bar(*_columns()) if total > step else None  # not for a minimisation alone
 
     def __enter__(self) -> RunProgress:
         if self._bar is not None:
