@@ -113,13 +113,13 @@ Outcome run(const Prepared& p, int ranks, int steps) {
     WatchedDevice device(cpu);
     Rank rank(p.setup, device, *ends[static_cast<size_t>(r)], view_of(p, r, ranks));
     rank.load(p.state);
-    rank.evaluate();
+    rank.evaluate(p.setup.lists.life);
     {
       const std::lock_guard lock(ending);
       collect_forces(rank.memory(), Reach::kAll, result.forces);
     }
     if (steps) rank.run(steps);
-    if (steps) rank.evaluate();
+    if (steps) rank.evaluate(p.setup.lists.life);
     const std::lock_guard lock(ending);
     for (const Hazard& hazard : find_hazards(device.log().commands())) {
       std::printf("%d ranks: %s\n", ranks, hazard.describe().c_str());

@@ -349,18 +349,18 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
 }
 
 // Everything that a rank does.
-void exercise(Rank& rank, const HostState& state) {
-  rank.load(state);
+void exercise(Rank& rank, const Prepared& p) {
+  rank.load(p.state);
   rank.draw_velocities(300, 5);
   rank.run(45);  // epochs are recorded when they are met again
-  rank.evaluate();
+  rank.evaluate(p.setup.lists.life);
   rank.run(7);
   rank.update_conditions(Rank::Atoms::kMoveWithBox);
   rank.rebuild();
   rank.run(8);
   capture(rank.memory(), {.energies = true, .positions = true, .state = true});
-  rank.place(state.positions);
-  rank.evaluate();
+  rank.place(p.state.positions);
+  rank.evaluate(p.setup.lists.life);
   rank.relist();
   rank.run(20);
 }
@@ -392,7 +392,7 @@ void no_run_has_hazards(int ranks, MeshSharing mesh) {
       all.push_back(std::make_unique<Rank>(p.setup, *devices[i], *ends[i], views[i]));
     }
     std::vector<std::thread> threads;
-    for (auto& rank : all) threads.emplace_back([&] { exercise(*rank, p.state); });
+    for (auto& rank : all) threads.emplace_back([&] { exercise(*rank, p); });
     for (std::thread& thread : threads) thread.join();
     for (auto& device : devices) {
       expect_none(device->log().commands(), c.name);
@@ -436,7 +436,7 @@ HostState end_of(const Scenario& c, int ranks, MeshSharing mesh, MessageRoute ro
         links.communicator = std::make_shared<WatchedCommunicator>(links.communicator);
       return links;
     });
-    exercise(rank, p.state);
+    exercise(rank, p);
     expect_none(device.log().commands(), c.name);
     CHECK((device.recordings_run() > 3) == (route == MessageRoute::kNccl));
     const std::lock_guard lock(ending);
@@ -463,7 +463,7 @@ void null_finds_none_either() {
     auto ends = make_local_transport(1);
     NullDevice device;
     Rank rank(p.setup, device, *ends[0], views_of(p, 1)[0]);
-    exercise(rank, p.state);
+    exercise(rank, p);
     expect_none(device.log().commands(), c.name);
     CHECK(device.log().launches().size() > 200);
   }
