@@ -29,6 +29,10 @@ COMMANDS = {
         "exchange.exchange",
         "Run replica exchange between several temperatures or Hamiltonians.",
     ),
+    "alchemy": (
+        "alchemy.alchemy",
+        "Estimate free energies from runs of alchemical states.",
+    ),
     "migrate": ("migrate.migrate", "Move a running simulation to another device."),
     "watch": (
         "watch.watch",

@@ -16,8 +16,10 @@ from ..pages.charts import Chart
 from ..pages.html import Row, charts, note, page, table
 from ..running.config import build_config_of
 from ..running.folder import Folder
+from ..running.free_energies import free_energies
 from ..running.introduction import what
 from ..running.spans import span
+from .alchemy_page import sections as free_energy_sections
 from .run_page import inputs_of, settings_of_page, time_unit
 
 
@@ -39,9 +41,18 @@ def make_exchange_report(folder: Folder) -> str:
         sections = [("States", note(f"Nothing to show: {error}."))]
     else:
         sections = [("States", _states(history)), ("Over time", _over_time(history))]
+        if config.exchange.kind == "alchemical":
+            sections += _free_energies(folder)
     sections.append(("Inputs", table(("file", "SHA-256"), inputs_of(config))))
     sections.append(("Settings", table(("setting", "value"), settings_of_page(config))))
     return page(f"Replica exchange {folder.path.name}", summary, sections)
+
+
+def _free_energies(folder: Folder) -> list[tuple[str, str]]:
+    try:
+        return free_energy_sections(free_energies([folder.path]))
+    except QuiltError as error:
+        return [("Free energies", note(f"None: {error}."))]
 
 
 def _states(history: History) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line charts as SVG, for a page that must stand alone or as a picture.
 
-A chart shows one quantity over time.  Long series are drawn as the range of values within each
-column of pixels and the mean through it, so that a page stays small whatever the length of a run.
+A chart shows one quantity over time, or over something else.  Long series are drawn as the range of
+values within each column of pixels and the mean through it, so that a page stays small whatever the
+length of a run.
 Nothing depends on colour alone: a second line is dashed.
 """
 
@@ -46,7 +47,7 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--soft); }
 
 @dataclass(frozen=True)
 class Chart:
-    """One quantity over time.
+    """One quantity over time, or over something else.
 
     Attributes
     ----------
@@ -55,11 +56,13 @@ class Chart:
     x, y:
         Values; `x` ascends, in `x_unit`.
     x_unit:
-        Unit of time.
+        Unit of time; empty where there is none.
     level:
         A value to compare with, such as the temperature of the bath: a dashed line.
     marks:
         Times at which something else begins: vertical lines.
+    over:
+        What `x` is.
     """
 
     title: str
@@ -69,10 +72,11 @@ class Chart:
     x_unit: str
     level: float | None = None
     marks: tuple[float, ...] = ()
+    over: str = "time"
 
     def svg(self) -> str:
         """The chart as an element of a page."""
-        label = escape(f"{self.title}, {self.unit}, over time")
+        label = escape(f"{self.title}, {self.unit}, over {self.over}")
         box = f"0 0 {_WIDTH} {_HEIGHT}"
         return f'<svg viewBox="{box}" role="img" aria-label="{label}">{self.drawing()}</svg>'
 
@@ -102,7 +106,7 @@ class Chart:
                 if begin <= tick <= end
             ),
             f'<text class="axis" x="{_WIDTH - _RIGHT}" y="{_HEIGHT - 3}" '
-            f'text-anchor="end">time, {escape(self.x_unit)}</text>',
+            f'text-anchor="end">{escape(_named(self.over, self.x_unit))}</text>',
         ]
         if len(self.x) > _COLUMNS:
             outline = np.concatenate([up(low), up(high)[::-1]])
@@ -120,6 +124,10 @@ class Chart:
         for x_mark in map(float, map(across, self.marks)):
             parts.append(_line("mark", (x_mark, x_mark), (_TOP, _HEIGHT - _BOTTOM)))
         return "".join(parts)
+
+
+def _named(quantity: str, unit: str) -> str:
+    return f"{quantity}, {unit}" if unit else quantity
 
 
 def picture(title: str, charts: Sequence[Chart]) -> str:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Free energies of the states of a schedule: thermodynamic integration and MBAR.
+
+MBAR (Shirts and Chodera, J. Chem. Phys. 129, 124105 (2008)) is that of pymbar.  The overlap matrix
+is that of Klimovich, Shirts and Mobley, J. Comput.-Aided Mol. Des. 29, 397 (2015).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.settings import BOLTZMANN
+from ..errors import QuiltError
+from .lambda_samples import Samples, read_samples
+from .statistics import Estimated
+
+F64 = NDArray[np.float64]
+SHARES = tuple(k / 10 for k in range(1, 11))
+LEAST_OVERLAP = 0.03  # of neighbours, below which an estimate cannot be trusted
+
+
+@dataclass(frozen=True)
+class FreeEnergies:
+    """Free energies of K states, kJ/mol.
+
+    Attributes
+    ----------
+    lambdas:
+        (K, 2): the states.
+    rows, independent:
+        (K,): samples of each state after the beginning was left out, and those of them that are
+        hardly correlated.
+    slopes:
+        (K, 2): means of dU/dlambda, nan where a state was not sampled.
+    integration, mbar:
+        K: of each state less that of the first, with standard errors; integration is None where a
+        state was not sampled.
+    overlap:
+        (K, K): the probability that a sample of a state (row) belongs to another.
+    forward, backward:
+        Of the last state less the first, by MBAR: from the first 10, 20, ... 100 % of the samples,
+        and from the last.
+    """
+
+    lambdas: F64
+    rows: NDArray[np.int64]
+    independent: NDArray[np.int64]
+    slopes: F64
+    integration: tuple[Estimated, ...] | None
+    mbar: tuple[Estimated, ...]
+    overlap: F64
+    forward: tuple[Estimated, ...]
+    backward: tuple[Estimated, ...]
+
+    def neighbour_overlaps(self) -> F64:
+        """(K - 1,) of each state with the next."""
+        return np.diagonal(self.overlap, 1)
+
+    def summary(self) -> dict[str, Any]:
+        """All of it in plain numbers."""
+        return {
+            "lambdas": self.lambdas.tolist(),
+            "rows": self.rows.tolist(),
+            "independent": self.independent.tolist(),
+            "integration": None if self.integration is None else _plain(self.integration),
+            "mbar": _plain(self.mbar),
+            "overlap": self.overlap.tolist(),
+            "forward": _plain(self.forward),
+            "backward": _plain(self.backward),
+        }
+
+
+def free_energies(folders: Sequence[Path], discard: float = 0.1) -> FreeEnergies:
+    """Of runs of the states of a schedule, or of replica exchanges between them.
+
+    Parameters
+    ----------
+    folders:
+        Of the runs, all of one schedule.
+    discard:
+        Share of the rows of each state that is left out at the beginning, from 0 to below 1.
+
+    Raises
+    ------
+    QuiltError
+        Where there are no samples, or pymbar is not installed.
+    """
+    if not 0 <= discard < 1:
+        raise QuiltError(f"the share that is left out must be from 0 to below 1, not {discard:g}")
+    samples = read_samples(folders)
+    if len(samples.lambdas) < 2:
+        raise QuiltError("a free energy needs two states or more")
+    for end in (0, -1):
+        if samples.counts[end] == 0:
+            raise QuiltError(
+                f"state {range(len(samples.lambdas))[end]} has no samples: run it as well"
+            )
+    kept = samples.part(discard, 1)
+    independent = kept.independent()
+    found = _mbar(independent)
+    ends: list[list[Estimated]] = [
+        [_difference(independent.part(*places)) for places in parts]
+        for parts in ([(0, s) for s in SHARES], [(1 - s, 1) for s in SHARES])
+    ]
+    overlap = np.asarray(found.compute_overlap()["matrix"], dtype=np.float64)
+    return FreeEnergies(
+        samples.lambdas,
+        kept.counts,
+        independent.counts,
+        np.array([rows.mean(axis=0) if len(rows) else [np.nan] * 2 for rows in kept.dhdl]),
+        _integration(kept, independent.counts),
+        _differences(found, samples.temperature),
+        overlap,
+        tuple(ends[0]),
+        tuple(ends[1]),
+    )
+
+
+def _integration(samples: Samples, independent: NDArray[np.int64]) -> tuple[Estimated, ...] | None:
+    """By the trapezoidal rule; errors follow from the scatter of each state."""
+    if (independent < 1).any():
+        return None
+    means = np.array([rows.mean(axis=0) for rows in samples.dhdl])
+    steps = np.diff(samples.lambdas, axis=0)
+    areas = ((means[1:] + means[:-1]) / 2 * steps).sum(axis=1)
+    found = [Estimated(0.0, 0.0)]
+    for last in range(1, len(means)):
+        weights = np.zeros_like(means)
+        weights[1 : last + 1] += steps[:last] / 2
+        weights[:last] += steps[:last] / 2
+        variance = sum(
+            _variance(rows @ weight) / count
+            for rows, weight, count in zip(samples.dhdl, weights, independent, strict=True)
+        )
+        found.append(Estimated(float(areas[:last].sum()), float(np.sqrt(variance))))
+    return tuple(found)
+
+
+def _variance(values: F64) -> float:
+    return float(values.var(ddof=1)) if len(values) > 1 else float("nan")
+
+
+def _mbar(samples: Samples) -> Any:
+    """pymbar's, of reduced potentials less that of the state in which a sample was taken."""
+    logging.getLogger("pymbar").setLevel(logging.ERROR)  # it has much to say about JAX
+    try:
+        from pymbar import MBAR
+    except ImportError:
+        raise QuiltError("MBAR needs pymbar: pip install 'quiltmd[alchemy]'") from None
+    reduced = np.concatenate(samples.energies) / (BOLTZMANN * samples.temperature)
+    return MBAR(reduced.T, samples.counts)
+
+
+def _differences(mbar: Any, temperature: float) -> tuple[Estimated, ...]:
+    found, unit = mbar.compute_free_energy_differences(), BOLTZMANN * temperature
+    pairs = zip(found["Delta_f"][0], found["dDelta_f"][0], strict=True)
+    return tuple(Estimated(float(unit * value), float(unit * error)) for value, error in pairs)
+
+
+def _difference(samples: Samples) -> Estimated:
+    """Of the last state less the first."""
+    return _differences(_mbar(samples), samples.temperature)[-1]
+
+
+def _plain(values: Sequence[Estimated]) -> list[list[float]]:
+    return [[one.value, one.error] for one in values]

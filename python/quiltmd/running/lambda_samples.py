@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives by lambda and energies of states, as runs of all states left them in dhdl.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..description.alchemy import LAMBDAS
+from ..errors import QuiltError
+from .alchemy_section import AlchemySection
+from .config import read_resolved
+from .dynamics_sections import IntegratorSection
+from .records import Columns, read_log
+from .statistics import inefficiency
+
+F64 = NDArray[np.float64]
+_TABLE = "dhdl.csv"
+_LIKE = 1e-5  # lambdas of a table, which has six digits, and of the schedule
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What was sampled in each of K states.
+
+    Attributes
+    ----------
+    lambdas:
+        (K, 2): the schedule.
+    temperature:
+        K.
+    dhdl:
+        K arrays (n_k, 2), kJ/mol.
+    energies:
+        K arrays (n_k, K), kJ/mol: of each state less that of the sampled one.
+    """
+
+    lambdas: F64
+    temperature: float
+    dhdl: tuple[F64, ...]
+    energies: tuple[F64, ...]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(K,) rows of each state."""
+        return np.array([len(rows) for rows in self.dhdl])
+
+    def part(self, begin: float, end: float) -> Samples:
+        """The rows from one share of each state's to another, one at least where there are any."""
+        places = []
+        for count in self.counts:
+            last = max(round(end * count), min(count, 1))
+            places.append(np.arange(min(round(begin * count), max(last - 1, 0)), last))
+        return self._chosen(places)
+
+    def independent(self) -> Samples:
+        """Rows that are so far apart that they are hardly correlated, of each state."""
+        return self._chosen(
+            [
+                np.round(np.arange(0, count - 0.5, self._inefficiency(k))).astype(np.int64)
+                for k, count in enumerate(self.counts)
+            ]
+        )
+
+    def _inefficiency(self, state: int) -> float:
+        """Of the derivatives and the energies of neighbours, the largest."""
+        if len(self.dhdl[state]) < 2:
+            return 1.0
+        near = [k for k in (state - 1, state + 1) if 0 <= k < len(self.dhdl)]
+        series = [*self.dhdl[state].T, *self.energies[state][:, near].T]
+        return max(inefficiency(np.asarray(one)) for one in series)
+
+    def _chosen(self, places: Sequence[NDArray[np.int64]]) -> Samples:
+        dhdl, energies = (
+            tuple(rows[place] for rows, place in zip(of, places, strict=True))
+            for of in (self.dhdl, self.energies)
+        )
+        return Samples(self.lambdas, self.temperature, dhdl, energies)
+
+
+def read_samples(folders: Sequence[Path]) -> Samples:
+    """Of runs of states, and of replica exchanges between them; QuiltError where they are none."""
+    schedules: dict[Path, tuple[F64, float]] = {}
+    tables: list[tuple[Path, Columns]] = []
+    for folder in folders:
+        schedules[folder] = _schedule(folder)
+        tables += [(path, read_log(path)) for path in _tables(folder)]
+    (first, (lambdas, temperature)), *others = schedules.items()
+    for folder, (states, other) in others:
+        if not np.array_equal(states, lambdas) or other != temperature:
+            raise QuiltError(
+                f"{folder}: states or temperature are not those of {first}: analyse together runs "
+                "of one schedule"
+            )
+    found: list[list[tuple[F64, F64]]] = [[] for _ in lambdas]
+    for path, table in tables:
+        for state, dhdl, energies in _rows(path, table, lambdas):
+            found[state].append((dhdl, energies))
+    count = len(lambdas)
+    return Samples(
+        lambdas,
+        temperature,
+        tuple(np.concatenate([np.empty((0, 2)), *(d for d, _ in rows)]) for rows in found),
+        tuple(np.concatenate([np.empty((0, count)), *(u for _, u in rows)]) for rows in found),
+    )
+
+
+def _schedule(folder: Path) -> tuple[F64, float]:
+    """States and temperature of the run in a folder."""
+    settings = read_resolved(folder / "config.toml")
+    if "alchemy" not in settings:
+        raise QuiltError(f"{folder}: a run without [alchemy] has no states of lambda")
+    section = AlchemySection.model_validate(settings["alchemy"])
+    integrator: dict[str, Any] = settings.get("integrator", {})
+    default = IntegratorSection.model_fields["temperature"].default
+    temperature = float(integrator.get("temperature", default))
+    return np.column_stack([section.coulomb, section.vdw]), temperature
+
+
+def _tables(folder: Path) -> list[Path]:
+    """That of a run, or those of the states of an exchange."""
+    if (folder / _TABLE).exists():
+        return [folder / _TABLE]
+    found = sorted(folder.glob(f"state-*/{_TABLE}"))
+    if not found:
+        raise QuiltError(f"{folder}: {_TABLE} is missing, there and in folders of states")
+    return found
+
+
+def _rows(path: Path, table: Columns, lambdas: F64) -> list[tuple[int, F64, F64]]:
+    """Derivatives and energies by the state in which they were sampled."""
+    names = [
+        *(f"{kind}_{name}" for kind in ("lambda", "dhdl") for name in LAMBDAS),
+        *(f"u_{k}" for k in range(len(lambdas))),
+    ]
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise QuiltError(f"{path}: the column {missing[0]} is missing: not of this schedule")
+    at, dhdl, energies = np.split(np.column_stack([table[name] for name in names]), [2, 4], axis=1)
+    distances = np.abs(at[:, None] - lambdas[None]).max(axis=2)
+    states = distances.argmin(axis=1)
+    odd = np.flatnonzero(distances.min(axis=1) > _LIKE)
+    if len(odd):
+        raise QuiltError(
+            f"{path}, line {odd[0] + 2}: the lambdas {at[odd[0], 0]:g}, {at[odd[0], 1]:g} are "
+            "those of no state of the schedule"
+        )
+    return [(int(k), dhdl[states == k], energies[states == k]) for k in np.unique(states)]
