@@ -16,16 +16,21 @@ constexpr size_t kMaxBlocks = 64;
 void Recordings::run(const Block& block, const std::function<void()>& body) {
   if (known_.size() >= kMaxBlocks) forget();
   const auto [found, is_new] = known_.try_emplace(block);
-  const bool timed = timing_ == Timing::kOn && is_timed(blocks_++);
-  if (timing_ == Timing::kOn) device_.time_launches(timed);
+  const bool timing = timing_ == Timing::kOn;
+  const bool timed = timing && blocks_++ % kEvery == 0;
+  if (timing) device_.time_launches(timed);
   if (is_new) {
     body();
     return;
   }
   Known& known = found->second;
-  Recording& recording = timed ? known.timed[known.turn++ % kTimed] : known.plain;
+  Recording& recording = timing ? known.timed : known.plain;
   mailboxes_.upload_counts();
-  if (recording.id == kNotRecorded) recording = record(body);
+  if (recording.id == kNotRecorded) {
+    if (timing) device_.time_launches(true);
+    recording = record(body);
+    if (timing) device_.time_launches(timed);
+  }
   device_.run_recording(recording.id);
   if (timed) timed_steps_.push_back(block.steps);
   mailboxes_.ran(recording.messages);
@@ -52,8 +57,7 @@ void Recordings::drop(Recording& recording) {
 }
 
 void Recordings::drop_timed() {
-  for (auto& [block, known] : known_)
-    for (Recording& recording : known.timed) drop(recording);
+  for (auto& [block, known] : known_) drop(known.timed);
 }
 
 void Recordings::drop() {
@@ -67,11 +71,8 @@ void Recordings::forget() {
 }
 
 void Recordings::set(Timing timing) {
-  if (std::exchange(timing_, timing) != timing) {
-    drop_timed();
-    blocks_ = 0;
-  }
-  for (auto& [block, known] : known_) known.turn = 0;
+  if (std::exchange(timing_, timing) != timing) drop_timed();
+  blocks_ = 0;
   timed_steps_.clear();
 }
 

@@ -3,7 +3,6 @@
 // a block is run as it is when first met, recorded when met again, and replayed from then on.
 #pragma once
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -40,11 +39,8 @@ class Recordings {
   void drop();
   // Destroys the recordings and forgets all blocks: sizes or addresses of buffers have changed.
   void forget();
-  // While timing is on the first kTimed blocks are timed, and then one of kEvery: for the host it takes
-  // longer to send off a timed block than a block of a small system runs. (An odd number, as blocks have
-  // two buffers in turn.) Each such block has a recording of its own, up to kTimed of a kind: before one
-  // runs again its times are read, which takes as long.
-  static constexpr size_t kTimed = 12;
+  // While timing is on blocks have recordings of their own, whose kernels can note their times. Those of
+  // the first block are read, and then of one of kEvery. (An odd number, as blocks have two buffers in turn.)
   static constexpr int64_t kEvery = 15;
   enum class Timing { kOff, kOn };
   void set(Timing timing);
@@ -58,22 +54,16 @@ class Recordings {
     Mailboxes::Counts messages{};
   };
   Recording record(const std::function<void()>& body);
-  static bool is_timed(int64_t block) {
-    constexpr int64_t kFirst = kTimed;
-    return block < kFirst || (block - kFirst) % kEvery == 0;
-  }
   void drop(Recording& recording);
   void drop_timed();
 
   Device& device_;
   Mailboxes& mailboxes_;
   Timing timing_ = Timing::kOff;
-  int64_t blocks_ = 0;  // since timing is on
+  int64_t blocks_ = 0;  // since timing was last set
   std::vector<int64_t> timed_steps_;
   struct Known {
-    Recording plain;
-    std::array<Recording, kTimed> timed;
-    size_t turn = 0;
+    Recording plain, timed;
   };
   std::map<Block, Known> known_;
 };

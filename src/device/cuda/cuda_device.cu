@@ -366,10 +366,11 @@ void CudaDevice::run_recording(int recording) {
   const ProfilerRange range("run a recorded block of steps");
   Impl& d = *impl_;
   d.use();
-  if (d.timer) d.timer->about_to_run(recording);
+  NotedTimes* const timer = d.contexts[0].timer ? d.timer.get() : nullptr;
   d.gather_streams();
+  if (timer) timer->begin_run(recording, d.main());
   cuda_check(cudaGraphLaunch(d.recordings.at(recording), d.main()), "run a graph");
-  if (d.timer) d.timer->runs(recording, d.main());
+  if (timer) timer->end_run(recording, d.main());
   d.scatter_streams();
 }
 

@@ -51,22 +51,32 @@ LaunchTimes* NotedLaunches::add(const char* name, Stream stream, int label) {
   return times;
 }
 
-std::vector<LaunchTimes> NotedLaunches::read() {
-  std::vector<LaunchTimes> times(launches_.size());
-  for (size_t done = 0; done < times.size(); done += kTimesPerBlock) {
-    LaunchTimes* const from = blocks_[done / kTimesPerBlock];
-    const size_t bytes = std::min(kTimesPerBlock, times.size() - done) * sizeof(LaunchTimes);
-    cuda_check(cudaMemcpyAsync(&times[done], from, bytes, cudaMemcpyDeviceToHost, stream_),
+template <class Function>
+void NotedLaunches::over_blocks(Function function) {
+  for (size_t done = 0; done < launches_.size(); done += kTimesPerBlock)
+    function(done, std::min(kTimesPerBlock, launches_.size() - done) * sizeof(LaunchTimes));
+}
+
+void NotedLaunches::empty(cudaStream_t stream) {
+  over_blocks([&](size_t first, size_t bytes) {
+    cuda_check(cudaMemsetAsync(blocks_[first / kTimesPerBlock], 0, bytes, stream),
+               "clear times of launches");
+  });
+}
+
+void NotedLaunches::copy(cudaStream_t stream) {
+  if (!copied_)
+    copied_ = static_cast<LaunchTimes*>(allocate_pinned(launches_.size() * sizeof(LaunchTimes)));
+  over_blocks([&](size_t first, size_t bytes) {
+    cuda_check(cudaMemcpyAsync(copied_ + first, blocks_[first / kTimesPerBlock], bytes,
+                               cudaMemcpyDeviceToHost, stream),
                "read times of launches");
-    cuda_check(cudaMemsetAsync(from, 0, bytes, stream_), "clear times of launches");
-  }
-  cuda_check(cudaStreamSynchronize(stream_), "read times of launches");
-  return times;
+  });
 }
 
 void NotedLaunches::clear() {
-  for (LaunchTimes* block : std::exchange(blocks_, {})) cudaFree(block);
-  launches_.clear();
+  for (LaunchTimes* block : blocks_) cudaFree(block);
+  cudaFreeHost(copied_);
 }
 
 // ---- The timer ---------------------------------------------------------------------------------
@@ -79,7 +89,7 @@ NotedTimes::NotedTimes() {
 }
 
 NotedTimes::~NotedTimes() {
-  for (auto& [id, recording] : recorded_) cudaEventDestroy(recording.ran);
+  for (auto& [id, recording] : recorded_) cudaEventDestroy(recording.copied);
   recorded_.clear();
   direct_.reset();
   captured_.reset();
@@ -100,7 +110,9 @@ void NotedTimes::compare_clocks() {
     if (after - before > closest) continue;
     closest = after - before;
     host_ = (before + after) / 2;
-    gpu_ = one.read().front().end;
+    one.copy(stream_);
+    cuda_check(cudaStreamSynchronize(stream_), "read the GPU's clock");
+    gpu_ = one.copied()->end;
   }
 }
 
@@ -115,21 +127,25 @@ LaunchTimes* NotedTimes::times_of(const char* name, const CudaContext& context) 
 }
 
 void NotedTimes::keep(int recording) {
-  cudaEvent_t ran = nullptr;
-  cuda_check(cudaEventCreateWithFlags(&ran, cudaEventDisableTiming), "create an event");
-  recorded_.insert_or_assign(recording, Recording{std::move(*captured_), ran});
+  cudaEvent_t copied = nullptr;
+  cuda_check(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming), "create an event");
+  recorded_.insert_or_assign(recording, Recording{std::move(*captured_), copied});
   captured_ = std::make_unique<NotedLaunches>(stream_);
 }
 
-void NotedTimes::about_to_run(int recording) {
-  if (unread_.erase(recording)) read(recorded_.at(recording));
+void NotedTimes::begin_run(int recording, cudaStream_t stream) {
+  const auto found = recorded_.find(recording);
+  if (found == recorded_.end()) return;  // its kernels note nothing
+  if (unread_.erase(recording)) read(found->second);
+  found->second.launches.empty(stream);
 }
 
-void NotedTimes::runs(int recording, cudaStream_t stream) {
+void NotedTimes::end_run(int recording, cudaStream_t stream) {
   const auto found = recorded_.find(recording);
-  if (found == recorded_.end()) return;  // not timed
+  if (found == recorded_.end()) return;
   found->second.part = ++parts_;
-  cuda_check(cudaEventRecord(found->second.ran, stream), "record an event");
+  found->second.launches.copy(stream);
+  cuda_check(cudaEventRecord(found->second.copied, stream), "record an event");
   unread_.insert(recording);
 }
 
@@ -137,7 +153,7 @@ void NotedTimes::drop(int recording) {
   const auto found = recorded_.find(recording);
   if (found == recorded_.end()) return;
   collect();
-  cudaEventDestroy(found->second.ran);
+  cudaEventDestroy(found->second.copied);
   recorded_.erase(found);
 }
 
@@ -155,6 +171,8 @@ void NotedTimes::start_over() {
 void NotedTimes::collect() {
   if (!direct_->launches().empty()) {
     cuda_check(cudaDeviceSynchronize(), "finish its work");
+    direct_->copy(stream_);
+    cuda_check(cudaStreamSynchronize(stream_), "read times of launches");
     read(*direct_, 0);
     direct_ = std::make_unique<NotedLaunches>(stream_);
   }
@@ -163,24 +181,23 @@ void NotedTimes::collect() {
 }
 
 void NotedTimes::read(Recording& recording) {
-  cuda_check(cudaEventSynchronize(recording.ran), "wait for an event");
+  cuda_check(cudaEventSynchronize(recording.copied), "wait for an event");
   read(recording.launches, recording.part);
 }
 
-void NotedTimes::read(NotedLaunches& launches, int part) {
+void NotedTimes::read(const NotedLaunches& launches, int part) {
   const auto on_host = [this](unsigned long long time) {
     return host_ + 1e-9 * static_cast<double>(static_cast<long long>(time - gpu_));
   };
-  const std::vector<LaunchTimes> all = launches.read();
   double free[kStreamCount]{};  // since when each stream is
-  for (size_t n = 0; n < all.size(); ++n) {
-    const LaunchTimes& times = all[n];
-    if (times.end == 0) continue;  // it did not run
-    const NotedLaunches::Launch& launch = launches.launches()[n];
+  const LaunchTimes* times = launches.copied();
+  for (const NotedLaunches::Launch& launch : launches.launches()) {
+    const LaunchTimes& noted = *times++;
+    if (noted.end == 0) continue;  // it did not run
     double& stream = free[static_cast<size_t>(launch.stream)];
     // A kernel that starts early only waits until its predecessor has ended.
-    const double begin = std::max(on_host(~times.begin_complement), stream);
-    stream = std::max(begin, on_host(times.end));
+    const double begin = std::max(on_host(~noted.begin_complement), stream);
+    stream = std::max(begin, on_host(noted.end));
     spans_.push_back({launch.name, launch.stream, begin, stream, launch.label, part});
   }
 }

@@ -30,10 +30,11 @@ class NotedLaunches {
 
   // Where one more launch notes its times.
   LaunchTimes* add(const char* name, Stream stream, int label);
-  // What all launches noted since the last time, once they have ended. Empties what they wrote to.
-  std::vector<LaunchTimes> read();
-  // Forgets all launches.
-  void clear();
+  // Empties what the launches write to, and copies it to the host, in the order of a stream.
+  void empty(cudaStream_t stream);
+  void copy(cudaStream_t stream);
+  // What was copied, once the copy has ended.
+  const LaunchTimes* copied() const { return copied_; }
 
   struct Launch {
     std::string name;
@@ -45,19 +46,26 @@ class NotedLaunches {
  private:
   static constexpr size_t kTimesPerBlock = 4096;
   LaunchTimes* block(size_t index);
+  void clear();
+  // Of each block in use: which it is, and how many bytes of it are used.
+  template <class Function>
+  void over_blocks(Function function);
   void swap(NotedLaunches& other) noexcept {
     std::swap(stream_, other.stream_);
     std::swap(launches_, other.launches_);
     std::swap(blocks_, other.blocks_);
+    std::swap(copied_, other.copied_);
   }
 
   cudaStream_t stream_ = nullptr;
   std::vector<Launch> launches_;
   std::vector<LaunchTimes*> blocks_;
+  LaunchTimes* copied_ = nullptr;  // pinned, of all launches; made when first copied
 };
 
-// The timer of a device. Recordings write the times of each run over those of the last one, which are
-// read before.
+// The timer of a device. A timed run of a recording begins with empty times and ends with a copy of
+// them to the host, both in the order of its stream, so that the host waits for none of it; they are
+// read before the next timed run, or at the end.
 class NotedTimes final : public LaunchTimer {
  public:
   NotedTimes();  // while the GPU is idle
@@ -72,10 +80,10 @@ class NotedTimes final : public LaunchTimer {
   // Of launches from here on.
   void label(int label) { label_ = label; }
 
-  // A recording: made; about to run; put on this stream; dropped.
+  // A recording: made; before and behind a timed run on this stream; dropped.
   void keep(int recording);
-  void about_to_run(int recording);
-  void runs(int recording, cudaStream_t stream);
+  void begin_run(int recording, cudaStream_t stream);
+  void end_run(int recording, cudaStream_t stream);
   void drop(int recording);
 
   std::vector<Span> take();
@@ -84,12 +92,12 @@ class NotedTimes final : public LaunchTimer {
  private:
   struct Recording {
     NotedLaunches launches;
-    cudaEvent_t ran;  // all of it
-    int part = 0;     // that it was when it ran last
+    cudaEvent_t copied;  // its times
+    int part = 0;        // that it was when it was timed last
   };
   void collect();
   void read(Recording& recording);
-  void read(NotedLaunches& launches, int part);
+  void read(const NotedLaunches& launches, int part);
   void compare_clocks();
 
   cudaStream_t stream_ = nullptr;
@@ -99,7 +107,7 @@ class NotedTimes final : public LaunchTimer {
   int label_ = 0, parts_ = 0;
   std::unique_ptr<NotedLaunches> direct_, captured_;
   std::map<int, Recording> recorded_;
-  std::set<int> unread_;  // recordings that ran
+  std::set<int> unread_;  // recordings with a timed run
   std::vector<Span> spans_;
 };
 
