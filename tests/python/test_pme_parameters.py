@@ -32,7 +32,7 @@ def exact(alanine: tuple[Path, Path]) -> Any:
 def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(device: str) -> None:
     system, state = water_box((6, 6, 6))
     nonbonded = Nonbonded(cutoff=0.6, pme_alpha=3.0, pme_grid=(22, 24, 24))
-    with pytest.raises(quiltmd.QuiltError, match=r"even in z; it is 22 x 24 x 24: choose"):
+    with pytest.raises(quiltmd.QuiltError, match=r"even along z; the grid is 22 x 24 x 24: choose"):
         make_engine(
             system.arrays(),
             nonbonded.resolve(state.box),
