@@ -95,18 +95,18 @@ void answers_too_long_end_the_connection() {
     for (const Verb verb : {Verb::kAnswer, Verb::kError}) {
       const std::string words = lost({{kDescription.payload, verb, more}}, nothing);
       CHECK(has(words, std::to_string(kDescription.payload.size() + more) + " bytes"));
-      CHECK(has(words, "65536 at most"));
+      CHECK(has(words, "at most 65536"));
     }
   const std::vector<Answer> one_more{kDescription, {"x"}};
-  CHECK(has(lost(one_more, [](Device& device) { device.synchronize(); }), "0 at most"));
-  CHECK(has(lost(one_more, [](Device& device) { device.allocate(8); }), "0 at most"));
+  CHECK(has(lost(one_more, [](Device& device) { device.synchronize(); }), "at most 0"));
+  CHECK(has(lost(one_more, [](Device& device) { device.allocate(8); }), "at most 0"));
   // Pieces are padded to 256 bytes each.
   const std::vector<Answer> download{kDescription, {}, {std::string(257, 'x')}};
   const auto take = [](Device& device) {
     const Buffer<char> memory(device, 5);
     memory.download();
   };
-  CHECK(has(lost(download, take), "257 bytes came where 256 at most"));
+  CHECK(has(lost(download, take), "257 bytes, where at most 256"));
 }
 
 void all_questions_learn_why_the_connection_ended() {
@@ -121,7 +121,7 @@ void all_questions_learn_why_the_connection_ended() {
       } catch (const LostError& error) {
         words = error.what();
       }
-      CHECK(has(words, "300 bytes came where 256 at most"));
+      CHECK(has(words, "300 bytes, where at most 256"));
     }
     device.synchronize();  // as does who asks later
   };
@@ -141,7 +141,7 @@ void a_download_has_the_length_asked_for() {
   } catch (const Error& error) {
     words = error.what();
   }
-  CHECK(has(words, "255 bytes of data, not the 256"));
+  CHECK(has(words, "255 bytes of data instead of 256"));
 }
 
 }  // namespace

@@ -302,7 +302,7 @@ void nonsense_is_refused_by_name() {
   CHECK(make_step_plan({of_groups(), std::nullopt, barostat()}, kFreedom).baths.one_temperature);
   Parameters many = of_groups();
   many.values["baths"] = int64_t{17};
-  check_refused({many, std::nullopt, {}}, "1 to 16 heat baths, not 17");
+  check_refused({many, std::nullopt, {}}, "number of heat baths must be from 1 to 16, not 17");
   const Parameters verlet = integrator("velocity_verlet"), groups = scaling_groups(rescaling());
   check_refused({verlet, groups, {}}, "heat bath 2 has fewer than two degrees of freedom",
                 {{300}, {{299}, {1}}});
@@ -313,7 +313,7 @@ void nonsense_is_refused_by_name() {
   CHECK(make_step_plan({verlet, groups, barostat()}, kOfTwo).baths.one_temperature);
   Parameters incomplete = integrator("langevin_middle");
   incomplete.values.erase("friction");
-  check_refused({incomplete, std::nullopt, {}}, "missing setting 'friction'");
+  check_refused({incomplete, std::nullopt, {}}, "has no setting 'friction'");
   whole_numbers_are_refused_by_name();
 }
 
