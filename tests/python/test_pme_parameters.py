@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import relative_rms, water_box
+from boxes import relative_rms, warm_water, water_box
 
 import quiltmd
-from quiltmd import Nonbonded, pme_parameters, prolate_parameters
+from quiltmd import Nonbonded, System, pme_parameters, prolate_parameters
 from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.description.plausibility import oddities
 from quiltmd.engine.core import make_engine
@@ -81,6 +81,31 @@ def test_other_cutoffs_are_served_as_well(exact: Any, cutoff: float) -> None:
         for tolerance in (5e-4, 3e-6)
     ]
     assert 0.3 * 5e-4 < relative_rms(*forces) < 1.25 * 5e-4
+
+
+@pytest.mark.parametrize(
+    ("split", "order", "cutoff", "tolerance"),
+    [
+        ("prolate", 4, 0.3, 1e-4),
+        ("prolate", 4, 0.45, 1e-5),
+        ("gaussian", 4, 0.45, 5e-4),
+        ("gaussian", 4, 0.45, 1e-5),
+        ("gaussian", 5, 0.45, 1e-5),
+        ("gaussian", 4, 0.6, 1e-5),
+        ("gaussian", 5, 0.6, 1e-5),
+    ],
+)
+def test_short_cutoffs_are_served_as_well(
+    split: Any, order: Any, cutoff: float, tolerance: float
+) -> None:
+    """Of charges alone: Lennard-Jones interactions change with the cutoff."""
+    system, state = warm_water((6, 6, 6), 300)
+    charged = System.of(system.masses, charges=system.charges, exclusions=system.exclusions)
+    tight = Nonbonded(pme_order=5, pme_tolerance=1e-6)
+    forces = quiltmd.reference(charged, state, tight)[1]
+    settings = Nonbonded(cutoff=cutoff, pme_order=order, pme_tolerance=tolerance, pme_split=split)
+    error = relative_rms(quiltmd.reference(charged, state, settings)[1], forces)
+    assert error < 2.2 * tolerance
 
 
 def test_a_split_and_its_parameters_are_stated_one_way() -> None:

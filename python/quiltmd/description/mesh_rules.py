@@ -22,10 +22,12 @@ _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 # this spacing, the integers of a point hold those of 160 atoms/nm^3.
 _COARSEST = 0.58
 _GRID_FACTORS = (2, 3, 5, 7)
-# Of a Gaussian: the direct sum, _DIRECT exp(-(alpha cutoff)^2), and the reciprocal sum with splines
-# of order p, _SPLINE[p] (alpha spacing)^p.
+# Of a Gaussian: the direct sum, _DIRECT exp(-(alpha cutoff)^2), times 0.9 nm/cutoff where that is
+# above 1, and the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p, times
+# (alpha/_FITTED_ALPHA)^_BY_ALPHA[p] for the larger alpha of shorter cutoffs and smaller tolerances.
 _DIRECT = 0.62
 _SPLINE = {4: 0.0228, 5: 0.0187}
+_FITTED_ALPHA, _BY_ALPHA = 3.0, {4: 3.1, 5: 1.8}  # 1/nm
 _DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum up to 0.93
 
 
@@ -34,7 +36,8 @@ class _ProlateFit(NamedTuple):
 
     With a bandwidth c, a cutoff and a spacing h: `constant` + `by_spacing` ln(h/0.2 nm) -
     `by_cutoff` ln(cutoff/0.9 nm) + `by_bandwidth` ln(c/10), and a hump where the planes of the grid
-    are some 0.18 nm apart, so that its aliases meet the structure of water.
+    are some 0.18 nm apart, so that its aliases meet the structure of water.  Below a cutoff of 0.6
+    nm, which the fit does not reach, `by_short_cutoff` ln(0.6 nm/cutoff) is added.
     """
 
     constant: float
@@ -44,6 +47,7 @@ class _ProlateFit(NamedTuple):
     hump: float
     hump_at: float
     hump_width: float
+    by_short_cutoff: float
 
     def error(self, bandwidth: float, cutoff: float, spacing: float, planes: float) -> float:
         """Relative rms error of forces; `spacing`: along edges, `planes`: between planes, nm.
@@ -56,13 +60,14 @@ class _ProlateFit(NamedTuple):
             + self.by_spacing * math.log(spacing / 0.2)
             - self.by_cutoff * math.log(cutoff / 0.9)
             + self.by_bandwidth * math.log(bandwidth / 10)
+            + self.by_short_cutoff * max(0.0, math.log(0.6 / cutoff))
             + self.hump * math.exp(-0.5 * ((planes - self.hump_at) / self.hump_width) ** 2)
         )
 
 
 _PROLATE_MESH = {
-    4: _ProlateFit(-7.6058, 3.3349, 4.9581, 2.6973, 0.6592, 0.1886, 0.0508),
-    5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461),
+    4: _ProlateFit(-7.6058, 3.3349, 4.9581, 2.6973, 0.6592, 0.1886, 0.0508, 2.0),
+    5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461, 1.0),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
 # Of the top level of the fast multipole method.
@@ -72,7 +77,11 @@ _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 def direct_error(alpha: float, cutoff: float) -> float:
     """Relative rms error of forces by the end of the direct sum at the cutoff (1/nm, nm)."""
-    return _DIRECT * math.exp(-((alpha * cutoff) ** 2))
+    return _direct_constant(cutoff) * math.exp(-((alpha * cutoff) ** 2))
+
+
+def _direct_constant(cutoff: float) -> float:
+    return _DIRECT * max(1.0, 0.9 / cutoff)
 
 
 def pme_parameters(
@@ -103,8 +112,12 @@ def pme_parameters(
     QuiltError
         Where more than 2^31 grid points would be needed.
     """
-    alpha = math.sqrt(math.log(max(_DIRECT / (_DIRECT_SHARE * tolerance), 2.0))) / cutoff
-    spacing = (_SPLINE_SHARE * tolerance / _SPLINE[order]) ** (1 / order) / alpha
+    alpha = (
+        math.sqrt(math.log(max(_direct_constant(cutoff) / (_DIRECT_SHARE * tolerance), 2.0)))
+        / cutoff
+    )
+    allowed = _SPLINE_SHARE * tolerance / spline_error(alpha, 1 / alpha, order)
+    spacing = allowed ** (1 / order) / alpha
     return alpha, _grid_of_spacing(box, spacing, "pme")
 
 
@@ -213,7 +226,8 @@ def coarsest_spacing(bandwidth: float, cutoff: float) -> float:
 
 def spline_error(alpha: float, spacing: float, order: int) -> float:
     """Relative rms error of forces by splines on the mesh of a Gaussian split (1/nm, nm)."""
-    return _SPLINE[order] * math.pow(alpha * spacing, order)
+    larger = max(1.0, alpha / _FITTED_ALPHA)
+    return _SPLINE[order] * math.pow(larger, _BY_ALPHA[order]) * math.pow(alpha * spacing, order)
 
 
 def grid_spacing(grid: Sequence[int], box: NDArray[np.float64]) -> float:
