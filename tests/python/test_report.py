@@ -344,6 +344,16 @@ def test_ticks_say_where_they_are(top: float, size: float) -> None:
     np.testing.assert_allclose(np.diff(places), places[1] - places[0], atol=0.2)
 
 
+@pytest.mark.parametrize("states", [1, 2, 3, 8, 12, 64, 300])
+def test_numbers_of_states_are_whole(states: int) -> None:
+    y = np.zeros(3)
+    svg = Chart("A", "state", np.arange(3.0), y, "ps", numbers=states).svg()
+    found = re.findall(r'<text [^>]*text-anchor="end"[^>]*>([^<a-z]+)</text>', svg)
+    assert int(found[0]) == 0
+    assert max(states - 1, 1) <= int(found[-1]) <= max(1.7 * states, 1)
+    assert 2 <= len(found) <= 7
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_a_line_in_characters(plain: bool) -> None:
     x = np.arange(100.0)

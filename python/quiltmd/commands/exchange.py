@@ -21,6 +21,7 @@ from ..running.config import build_config_of, merge, read_config
 from ..running.progress import say
 from ..workers import mpi
 from .arguments import INPUTS, split_configuration, with_inputs
+from .exchange_page import iterations_in_words
 from .options import AsJson
 from .run import exit_as_stopped
 from .tables import out, show_table
@@ -142,7 +143,7 @@ def _show(history: History, summary: dict[str, Any]) -> None:
         )
     show_table(table)
     out.print(
-        f"{summary['iterations']} iterations; memory of the state falls to 1/e in "
-        f"{summary['relaxation']:.3g}",
+        f"{summary['iterations']} iterations; relaxation time of replica positions: "
+        f"{iterations_in_words(summary['relaxation'])}",
         markup=False,
     )

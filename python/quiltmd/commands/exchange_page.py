@@ -55,6 +55,13 @@ def _free_energies(folder: Folder) -> list[tuple[str, str]]:
         return [("Free energies", note(f"None: {error}."))]
 
 
+def iterations_in_words(relaxation: float | None) -> str:
+    """A relaxation time; None where some states have not exchanged their replicas."""
+    if relaxation is None:
+        return "unknown, as not all neighbouring states have swapped replicas"
+    return f"{relaxation:.3g} iterations"
+
+
 def _states(history: History) -> str:
     summary = history.summary()
     headings = ("state", "conditions", "swaps with the next", "mean potential, kJ/mol", "trips")
@@ -67,7 +74,7 @@ def _states(history: History) -> str:
     explained = (
         f"{summary['iterations']} iterations. Trips: round trips between the first and the last "
         "state of the replica that began in this state. Relaxation time of replica positions: "
-        f"{summary['relaxation']:.3g} iterations."
+        f"{iterations_in_words(summary['relaxation'])}."
     )
     return table(headings, rows, 2) + note(explained)
 
@@ -83,7 +90,8 @@ def _charts(history: History, times: np.ndarray, unit: str) -> Iterator[Chart]:
     places = np.argsort(history.walkers, axis=1).astype(float)
     for replica in dict.fromkeys((0, len(history.states) - 1)):
         title = f"State of replica {replica}"
-        yield Chart(title, "number of the state", times, places[:, replica], unit)
+        states = len(history.states)
+        yield Chart(title, "number of the state", times, places[:, replica], unit, numbers=states)
     for k in dict.fromkeys((0, len(history.states) - 1)):
         title = f"Potential energy, state {k} ({describe_state(history.states[k])})"
         yield Chart(title, "kJ/mol", times, history.energies[:, k, k], unit)

@@ -132,12 +132,13 @@ class History:
 
     def summary(self) -> dict[str, Any]:
         """What `quiltmd exchange --analyse` prints."""
+        relaxation = self.relaxation()
         return {
             "iterations": len(self.walkers),
             "states": [describe_state(state) for state in self.states],
             "acceptance": [None if np.isnan(x) else float(x) for x in self.acceptance()],
             "round_trips": self.round_trips().tolist(),
-            "relaxation": self.relaxation(),
+            "relaxation": relaxation if np.isfinite(relaxation) else None,
             "mean_energy": [float(x) for x in _means(self.energies)],
         }
 

@@ -63,6 +63,8 @@ class Chart:
         Times at which something else begins: vertical lines.
     over:
         What `x` is.
+    numbers:
+        Where values are whole numbers from 0: how many there are.
     """
 
     title: str
@@ -73,6 +75,7 @@ class Chart:
     level: float | None = None
     marks: tuple[float, ...] = ()
     over: str = "time"
+    numbers: int | None = None
 
     def svg(self) -> str:
         """The chart as an element of a page."""
@@ -86,7 +89,9 @@ class Chart:
         bottom, top = float(low.min()), float(high.max())
         if self.level is not None:
             bottom, top = min(bottom, self.level), max(top, self.level)
-        y_ticks, bottom, top = _ticks(bottom, top, 5)
+        if self.numbers is not None:
+            bottom, top = 0.0, max(self.numbers - 1.0, 1.0)
+        y_ticks, bottom, top = _ticks(bottom, top, 5, whole=self.numbers is not None)
         begin, end = float(self.x[0]), max(float(self.x[-1]), float(self.x[0]) + 1e-12)
         x_ticks = _ticks(begin, end, 6)[0] if len(self.x) > 1 else [begin]
 
@@ -164,15 +169,18 @@ def _condensed(x: _F64, y: _F64) -> tuple[_F64, _F64, _F64, _F64]:
     return np.minimum.reduceat(y, begins), mean, np.maximum.reduceat(y, begins), places
 
 
-def _ticks(low: float, high: float, about: int) -> tuple[list[float], float, float]:
-    """Round numbers from below `low` to above `high`, and the range that they span."""
+def _ticks(
+    low: float, high: float, about: int, whole: bool = False
+) -> tuple[list[float], float, float]:
+    """Round (and whole) numbers from below `low` to above `high`, and the range that they span."""
     span = high - low
     if span <= 0 or span < 1e-9 * max(abs(low), abs(high)):
         span = abs(low) * 1e-3 or 1.0
         low, high = low - span / 2, high + span / 2
-    rough = (high - low) / about
+    rough = max((high - low) / about, 1.0 if whole else 0.0)
     power = 10.0 ** np.floor(np.log10(rough))
-    step = float(power * next(m for m in (1, 2, 2.5, 5, 10) if m * power >= rough))
+    steps = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)
+    step = float(power * next(m for m in steps if m * power >= rough))
     first, last = np.floor(low / step), np.ceil(high / step)
     ticks = [float(step * number) for number in np.arange(first, last + 1)]
     return ticks, ticks[0], ticks[-1]
