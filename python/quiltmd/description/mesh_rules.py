@@ -22,12 +22,12 @@ _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 # this spacing, the integers of a point hold those of 160 atoms/nm^3.
 _COARSEST = 0.58
 _GRID_FACTORS = (2, 3, 5, 7)
-# Of a Gaussian: the direct sum, _DIRECT exp(-(alpha cutoff)^2), times 0.9 nm/cutoff where that is
+# Of a Gaussian: the direct sum, _DIRECT exp(-(alpha cutoff)^2), times 0.8 nm/cutoff where that is
 # above 1, and the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p, times
 # (alpha/_FITTED_ALPHA)^_BY_ALPHA[p] for the larger alpha of shorter cutoffs and smaller tolerances.
 _DIRECT = 0.62
 _SPLINE = {4: 0.0228, 5: 0.0187}
-_FITTED_ALPHA, _BY_ALPHA = 3.0, {4: 3.1, 5: 1.8}  # 1/nm
+_FITTED_ALPHA, _BY_ALPHA = 3.0, {4: 3.3, 5: 1.8}  # 1/nm
 _DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum up to 0.93
 
 
@@ -81,7 +81,7 @@ def direct_error(alpha: float, cutoff: float) -> float:
 
 
 def _direct_constant(cutoff: float) -> float:
-    return _DIRECT * max(1.0, 0.9 / cutoff)
+    return _DIRECT * max(1.0, 0.8 / cutoff)
 
 
 def pme_parameters(
