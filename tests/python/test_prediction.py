@@ -377,7 +377,7 @@ def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
     found = json.loads(done.stdout)["choices"]
     for name, options in (
         ("pencils", ["--pme", "pencils"]),
-        ("two-away patches", ["--pme", "distributed", "--patch-reach", 2]),
+        ("half-width patches", ["--pme", "distributed", "--patch-reach", 2]),
         ("PME half as often", ["--pme", "distributed", "--long-range-every", 2]),
         ("ranks not placed", ["--pme", "distributed", "--not-placed"]),
     ):
@@ -385,7 +385,7 @@ def test_choices_side_by_side(alanine: tuple[Path, Path]) -> None:
             found[name] == json.loads(predicted(*given, *options, "--json").stdout)["predictions"]
         )
     assert [one["ranks"] for one in found["replicated PME"]] == [1, 3]
-    assert "two-away, pencils" in predicted(*given, "--choices").stdout
+    assert "half-width patches, pencils" in predicted(*given, "--choices").stdout
     for options in (["--pme", "pencils"], ["--patch-reach", 2], ["--not-placed"], ["--weak"]):
         refused = predicted(*given, "--choices", *options)
         assert "--choices varies these settings itself" in str(refused.exception)

@@ -39,7 +39,7 @@ def analyse(
         ),
     ],
     discard: Annotated[
-        float, typer.Option(help="Share of the rows of each state to leave out at the beginning.")
+        float, typer.Option(help="Fraction of the rows of each state to discard at the beginning.")
     ] = 0.1,
     page: Annotated[
         Path | None,
@@ -49,8 +49,8 @@ def analyse(
 ) -> None:
     """Estimate the free energies of the states by thermodynamic integration and MBAR.
 
-    Needs pymbar (pip install 'quiltmd[alchemy]').  Prints the free energy of each state less that
-    of the first, kJ/mol, and writes a page with the overlap of the states and the convergence.
+    Needs pymbar (pip install 'quiltmd[alchemy]').  Prints the free energy of each state relative
+    to the first, kJ/mol, and writes a page with the overlap of the states and the convergence.
     """
     found = free_energies(folders, discard)
     path = folders[0] / PAGE if page is None else page

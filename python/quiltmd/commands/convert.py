@@ -41,7 +41,7 @@ def convert(
         Path | None, typer.Option("--state", metavar="OUT.xml", help="OpenMM State XML.")
     ] = None,
     frame: Annotated[int, typer.Option(help="Frame of a trajectory, from 0.")] = 0,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
     """Convert a system and its state to OpenMM XML.
 

@@ -36,8 +36,8 @@ def info(
         list[Path] | None,
         typer.Argument(
             metavar="[CONFIG] [TOPOLOGY] [COORDINATES] | RUN",
-            help="A topology, and coordinates; a configuration, with these where it does not name "
-            "them; or the folder of a run.",
+            help="A topology, and coordinates; a configuration, followed by topology and "
+            "coordinates if it does not name them; or the folder of a run.",
         ),
     ] = None,
     index: IndexFile = None,

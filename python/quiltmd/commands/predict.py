@@ -74,7 +74,10 @@ def predict_command(
     ] = False,
     choices: Annotated[
         bool,
-        typer.Option("--choices", help="Compare ways to share PME, two-away patches, and more."),
+        typer.Option(
+            "--choices",
+            help="Compare settings: ways to share PME, patches half as wide, and more.",
+        ),
     ] = False,
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw speed and efficiency (PNG, SVG, PDF).")

@@ -21,7 +21,9 @@ def prepare(
     choices: Choices,
     structure: Annotated[Path, typer.Argument(help="PDB or mmCIF file.")],
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("system"),
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the files of an earlier preparation.")
+    ] = False,
 ) -> None:
     """Prepare a protein or nucleic acid from a PDB or mmCIF file for simulation.
 

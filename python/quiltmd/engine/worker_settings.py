@@ -56,14 +56,15 @@ class Workers:
     trust_network:
         Whether ranks on several hosts may send each other atoms unencrypted without a warning.
     patience:
-        Shortest time, s, before a silent device is declared hung, if the run can continue
-        elsewhere; the limit is fifty times the expected time of a segment where that is longer.
+        Shortest time limit for a segment of the run, s: a device that takes longer is declared
+        hung, if the run can continue elsewhere.  The limit is fifty times the expected time of the
+        segment where that is longer.
     spares:
         Devices on which the run goes on when one is lost, in turn.
     verify:
         Repeat one segment of the run in N (half a second each) and compare; 0: none.
     inject_fault:
-        Faults on purpose: see `quiltmd.workers.injection`.
+        Faults to inject: see `quiltmd.workers.injection`.
     """
 
     key: Annotated[_File | None, OnResume.MAY_CHANGE] = Field(
@@ -88,7 +89,8 @@ class Workers:
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
-        description="Shortest time before a silent device is declared hung, s; needs spares.",
+        description="Shortest time limit for a segment of the run, s; a device that takes longer "
+        "is declared hung; needs spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
         default=(), description="Devices that replace a lost one, in this order."
