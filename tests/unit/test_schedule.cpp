@@ -469,26 +469,21 @@ void recordings_of_timed_blocks_take_turns() {
   };
   run(3);  // directly, recorded, again
   recordings.set(Recordings::Timing::kOn);
-  constexpr int kTimed = Recordings::kTimed;
   constexpr int kEvery = Recordings::kEvery;
-  run(kTimed);
-  CHECK(recordings.timed_steps().size() == kTimed);
-  recordings.set(Recordings::Timing::kOn);  // anew: the first block of it, and one of each kEvery
-  CHECK(recordings.timed_steps().empty());
-  run(2 * kEvery);
+  run(2 * kEvery);  // of one recording, which the first block and one of each kEvery read
   CHECK((recordings.timed_steps() == std::vector<int64_t>{9, 9}));
+  recordings.set(Recordings::Timing::kOn);  // anew
+  CHECK(recordings.timed_steps().empty());
+  run(1);
+  CHECK(recordings.timed_steps() == std::vector<int64_t>{9});
   recordings.set(Recordings::Timing::kOff);
   CHECK(recordings.timed_steps().empty());
   run(1);
   recordings.set(Recordings::Timing::kOn);
   run(1);
   std::vector<int> ran, expected{1, 2, 2};
-  for (int k = 0; k < kTimed; ++k) expected.push_back(3 + k);
-  for (int k = 0; k < 2; ++k) {
-    expected.push_back(3 + k);
-    expected.insert(expected.end(), kEvery - 1, 2);
-  }
-  expected.insert(expected.end(), {2, 3 + kTimed});
+  expected.insert(expected.end(), 2 * kEvery + 1, 3);
+  expected.insert(expected.end(), {2, 4});
   for (const Command& command : device.log().commands())
     if (command.kind == Command::Kind::kSignal) ran.push_back(command.event);
   CHECK(ran == expected);
