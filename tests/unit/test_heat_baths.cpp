@@ -203,7 +203,8 @@ void groups_that_are_cut_are_refused() {
     }
     return std::string();
   };
-  CHECK(message(1).find("is in heat bath 1 of 1") != std::string::npos);
+  CHECK(message(1).find("is in heat bath 1, but there are 1, numbered from 0") !=
+        std::string::npos);
   int group = 0;
   while (in.system.group_start[group + 1] - in.system.group_start[group] < 2) ++group;
   const int cut = in.system.input_index[static_cast<size_t>(in.system.group_start[group] + 1)];

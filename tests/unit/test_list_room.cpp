@@ -149,7 +149,7 @@ void no_rank_has_more_slots_than_numbers() {
   } catch (const Error& error) {
     message = error.what();
   }
-  CHECK(message.find("33554440 places, of which 33554432 can be numbered") != std::string::npos);
+  CHECK(message.find("33554440 slots, and a rank has at most 33554432") != std::string::npos);
   CHECK(message.find("use more ranks") != std::string::npos);
   CHECK(memory.slots.bytes() == bytes);
 }
