@@ -88,7 +88,7 @@ class SystemSection(Section):
         "scaled), all (each position is scaled) or none.",
     )
     electric_field: tuple[_Field, _Field, _Field] | None = Field(
-        default=None, description="Uniform electric field, EX,EY,EZ in V/nm."
+        default=None, description="Uniform electric field along x, y and z, V/nm."
     )
 
 
