@@ -96,11 +96,11 @@ def test_a_message_with_another_atom_is_an_error() -> None:
 
 def test_flips_that_are_none_are_refused() -> None:
     engine: Any = simulation()._engine
-    with pytest.raises(QuiltError, match="rank 2 is none"):
+    with pytest.raises(QuiltError, match="rank 2 is not one"):
         engine.inject_flip(2, "langevin_middle", "work.slots.position", 0, 0)
-    with pytest.raises(QuiltError, match=r"no operation 'integrate' .* langevin_middle"):
+    with pytest.raises(QuiltError, match=r"the operation 'integrate', .* langevin_middle"):
         engine.inject_flip(0, "integrate", "work.slots.position", 0, 0)
-    with pytest.raises(QuiltError, match=r"reads no 'position' .* work\.slots\.position"):
+    with pytest.raises(QuiltError, match=r"the field 'position', .* work\.slots\.position"):
         ends(0, "langevin_middle", "position", 0, 0)
 
 
