@@ -133,8 +133,8 @@ class ThroughMessages : protected MeshTasks {
     return ready;
   }
 
-  // The potential goes to those whose atoms reach it, and forces are made of all that comes.
-  TaskId gather(TaskId inverse) {
+  // The potential goes to those whose atoms reach it; returns what must have come.
+  std::vector<TaskId> exchange_potential(TaskId inverse) {
     float* const potential = mesh_.potential.data();
     std::vector<TaskId> ready{inverse};
     if (!shares_.replicated())
@@ -144,19 +144,27 @@ class ThroughMessages : protected MeshTasks {
         receive<ReceiveGrid>("potential.receive", edges_.potential, peer, {},
                              shares_.reached(view_.rank, peer), potential, ready);
       }
+    return ready;
+  }
+
+  // Forces are made of all that comes.
+  TaskId gather(TaskId inverse) {
+    std::vector<TaskId> ready = exchange_potential(inverse);
     ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
     ready.insert(ready.end(), before_forces_.begin(), before_forces_.end());
     return task("gather", std::move(ready),
                 [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
   }
 
-  // The grid of charges, for the next step, where no forces are gathered; the last task of the sum.
-  TaskId clear(TaskId convolved) {
-    std::vector<TaskId> after = charges_sent_;
-    after.insert(after.end(), before_forces_.begin(), before_forces_.end());
-    after.push_back(convolved);
-    return task("clear", std::move(after), [&device = device_, &charges = mesh_.charges](Post&) {
-      device.fill(charges.data(), 0, charges.bytes(), Stream::kMain);
+  // Where no forces are gathered: the potential at the atoms of another mesh is summed, and the grid of
+  // charges cleared for the next step. The last task of the sum.
+  TaskId sum_at(const MeshMemory& other, TaskId inverse) {
+    std::vector<TaskId> ready = exchange_potential(inverse);
+    ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
+    ready.insert(ready.end(), before_forces_.begin(), before_forces_.end());
+    return task("potential", std::move(ready), [&device = device_, &mesh = mesh_, &other](Post&) {
+      device.launch(other.sum_potential(mesh));
+      device.fill(mesh.charges.data(), 0, mesh.charges.bytes(), Stream::kMain);
     });
   }
 

@@ -26,15 +26,12 @@ class Slabs : ThroughMessages {
 
   LongRangeTasks add() {
     const std::vector<TaskId> ready = charges();
-    const TaskId convolved = convolve(ready);
-    const TaskId inverse = task("inverse", exchange_back(convolved, peers()),
-                                [&device = device_, &mesh = mesh_, x = block_.x](Post&) {
-                                  device.launch(mesh.inverse_planes(x.first, x.count));
-                                });
-    return {charged(ready), gather(inverse)};
+    return {charged(ready), gather(transform_back(convolve(ready)))};
   }
 
-  TaskId add_energy() { return clear(convolve(charges())); }
+  TaskId add_sum_at(const MeshMemory& other) {
+    return sum_at(other, transform_back(convolve(charges())));
+  }
 
  private:
   std::vector<int> peers() const { return shares_.column_peers(view_.rank); }
@@ -48,6 +45,13 @@ class Slabs : ThroughMessages {
                 [&device = device_, &mesh = mesh_, lines = block_.lines, e = own_energies()](
                     Post&) { device.launch(mesh.convolve_lines(lines.first, lines.count, e)); });
   }
+
+  TaskId transform_back(TaskId convolved) {
+    return task("inverse", exchange_back(convolved, peers()),
+                [&device = device_, &mesh = mesh_, x = block_.x](Post&) {
+                  device.launch(mesh.inverse_planes(x.first, x.count));
+                });
+  }
 };
 
 class Pencils : ThroughMessages {
@@ -55,22 +59,13 @@ class Pencils : ThroughMessages {
   using ThroughMessages::ThroughMessages;
 
   LongRangeTasks add() {
-    const std::vector<int> row = shares_.row_peers(view_.rank);
-    const std::vector<int> column = shares_.column_peers(view_.rank);
     const std::vector<TaskId> ready = charges();
-    const TaskId convolved = convolve(ready);
-    const TaskId back_along_y = task("columns.back", exchange_back(convolved, column),
-                                     [&device = device_, &mesh = mesh_, b = block_](Post&) {
-                                       device.launch(mesh.inverse_columns(b.x, b.k));
-                                     });
-    const TaskId back_along_z = task("rows.back", exchange_back(back_along_y, row),
-                                     [&device = device_, &mesh = mesh_, b = block_](Post&) {
-                                       device.launch(mesh.inverse_rows(b.x, b.y));
-                                     });
-    return {charged(ready), gather(back_along_z)};
+    return {charged(ready), gather(transform_back(convolve(ready)))};
   }
 
-  TaskId add_energy() { return clear(convolve(charges())); }
+  TaskId add_sum_at(const MeshMemory& other) {
+    return sum_at(other, transform_back(convolve(charges())));
+  }
 
  private:
   TaskId convolve(const std::vector<TaskId>& ready) {
@@ -87,6 +82,19 @@ class Pencils : ThroughMessages {
     return task("lines", exchange(along_y, column),
                 [&device = device_, &mesh = mesh_, b = block_, e = energies_](Post&) {
                   device.launch(mesh.convolve_pencils(b.lines, b.k, e));
+                });
+  }
+
+  TaskId transform_back(TaskId convolved) {
+    const std::vector<int> row = shares_.row_peers(view_.rank);
+    const std::vector<int> column = shares_.column_peers(view_.rank);
+    const TaskId along_y = task("columns.back", exchange_back(convolved, column),
+                                [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                                  device.launch(mesh.inverse_columns(b.x, b.k));
+                                });
+    return task("rows.back", exchange_back(along_y, row),
+                [&device = device_, &mesh = mesh_, b = block_](Post&) {
+                  device.launch(mesh.inverse_rows(b.x, b.y));
                 });
   }
 };
@@ -283,17 +291,14 @@ LongRangeTasks PmeSum::add(Schedule& schedule, const RankView& view, Energies en
   return sum;
 }
 
-// The products of the change of charges with the charges, whose potential is there, and with itself: the
-// energy is quadratic in lambda.
+// The products of the change of charges with itself and with the charges: the energy is quadratic in lambda.
+// The potential is that of the change: the grid rounds each charge, and that of all charges has the sum of
+// as many errors as there are atoms.
 TaskId PmeSum::add_change(Schedule& schedule, const RankView& view, TaskId after) {
   const MeshMemory& charges = meshes.front();
-  const TaskId slope = schedule.add(
-      {"alchemy.potential", Priority::kLongRange, Stream::kMain, {after}, [this, &charges](Post&) {
-         device_.launch(change_->sum_potential(charges));
-       }});
-  const MeshWork work{"alchemy.", device_, setup_, *change_, Energies::kAdd, {slope}};
-  if (view.mesh == MeshSharing::kPencils) return Pencils(schedule, work, view).add_energy();
-  return Slabs(schedule, work, view).add_energy();
+  const MeshWork work{"alchemy.", device_, setup_, *change_, Energies::kAdd, {after}};
+  if (view.mesh == MeshSharing::kPencils) return Pencils(schedule, work, view).add_sum_at(charges);
+  return Slabs(schedule, work, view).add_sum_at(charges);
 }
 
 void PmeSum::offer(const RankView& view, Mailboxes& mailboxes) {

@@ -297,7 +297,10 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
     system.solvent = solvent_of(system);
     nonbonded.cutoff = std::numeric_limits<double>::infinity();
   }
-  if (c.alchemy) system.alchemy = alchemy_of(system);
+  if (c.alchemy) {
+    system.alchemy = alchemy_of(system);
+    nonbonded.dispersion_correction = true;
+  }
   nonbonded.electrostatics = c.pme ? Electrostatics::kPme : Electrostatics::kCutoff;
   nonbonded.alpha = c.pme ? 3 : 0;
   nonbonded.grid = {32, 32, 32};
@@ -525,7 +528,7 @@ void recorded_blocks_follow_conditions() {
   });
 }
 
-// A barostat finds the box on the device, in recorded blocks as in launches.
+// A barostat finds the box on the device, and the constants of other lambdas, in recorded blocks as in launches.
 void recorded_blocks_rescale() {
   for (const Scenario& c : kScenarios) {
     if (!c.barostat) continue;
@@ -536,9 +539,14 @@ void recorded_blocks_rescale() {
     std::vector<Vec3d> velocities[2];
     for (int recorded = 0; recorded < 2; ++recorded) {
       Device& device = recorded ? static_cast<Device&>(recording) : cpu;
-      velocities[recorded] = end_of_run(device, p, [&](Rank& rank, Prepared&) {
+      velocities[recorded] = end_of_run(device, p, [&](Rank& rank, Prepared& now) {
         ends[recorded] = box_of(rank.memory());
         CHECK(!rank.needs_plan());
+        if (!c.alchemy) return;
+        set_box(now.setup, ends[recorded], now.setup.grid.cells);
+        take_lambdas(now.setup, {{1, 0.4}});
+        rank.update_conditions(Rank::Atoms::kStay);
+        rank.rebuild();
       });
     }
     CHECK(same(velocities[0], velocities[1]));

@@ -490,9 +490,9 @@ def _write_selected(run: _Run) -> None:
 def _first_reports(
     outputs: list[Output], checkpoints: CheckpointReporter, simulation: Simulation
 ) -> None:
-    """The log's row of step 0, and a checkpoint to fall back on from the very start."""
+    """Rows of step 0 of the tables, and a checkpoint to fall back on from the very start."""
     for output in outputs:
-        if isinstance(output, LogReporter):
+        if isinstance(output, LogReporter | StateEnergyReporter):
             output.report(simulation)
     checkpoints.report(simulation)
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The potential of the mesh at few atoms, on a GPU: one warp for a patch. It runs in steps with energies alone.
+// The sum of the potential of the mesh at atoms, on a GPU: one warp for a patch. It runs in steps with energies
+// alone.
 #include "computes/long_range/pme/cuda_kernels.h"
 #include "computes/long_range/pme/mesh_potential.h"
 #include "device/cuda/launch.h"
@@ -15,11 +16,9 @@ __global__ void __launch_bounds__(kWarp)
   wait_for_previous();
   const int lane = static_cast<int>(threadIdx.x);
   const PlacedPatch patch = op.patches[blockIdx.x];
-  MeshFrame frame(op.grid, *op.box);
-  frame.enter(patch.cell);
   long long sum = 0;
   for (int n = lane; n < patch.atoms; n += kWarp)
-    sum += potential_energy_of<Order>(op, frame, patch.start + n);
+    sum += potential_energy_of<Order>(op, patch.start + n);
   sum = warp_sum(sum);
   if (lane == 0 && sum != 0) add_fixed(op.sum, sum);
 }

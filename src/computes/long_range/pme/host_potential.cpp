@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The potential of the mesh at few atoms, on the CPU.
+// The sum of the potential of the mesh at atoms, on the CPU.
 #include <atomic>
 
 #include "computes/long_range/pme/host_kernels.h"
@@ -10,13 +10,11 @@ namespace {
 
 template <int Order>
 int64_t sum_over(const SumPotential& op, int begin, int end) {
-  MeshFrame frame(op.grid, *op.box);
   int64_t sum = 0;
   for (int p = begin; p < end; ++p) {
     const PlacedPatch& patch = op.patches[p];
-    frame.enter(patch.cell);
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot)
-      sum += potential_energy_of<Order>(op, frame, slot);
+      sum += potential_energy_of<Order>(op, slot);
   }
   return sum;
 }

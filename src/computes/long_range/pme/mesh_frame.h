@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From an atom's patch-centred position to its place on the charge grid. Kernels of GPUs that spread charges
-// or gather forces find it in cuda_bricks.cuh.
+// From an atom's patch-centred position to its place on the charge grid, on hosts; GPUs find it in
+// cuda_bricks.cuh.
 //
 // The patch's centre is placed on the grid in double, split into a whole point and the rest, once
 // per patch; an atom adds only its offset, which is small however large the box is. Atoms may lie
@@ -25,7 +25,7 @@ QMD_HD int onto_grid(int point, int n) {
 // A patch's centre on the grid, in grid points: base + rest, and the grid as patches share it.
 class MeshFrame {
  public:
-  QMD_HD MeshFrame(const PmeGrid& grid, const BoxOnMesh& box)
+  MeshFrame(const PmeGrid& grid, const BoxOnMesh& box)
       : size_{grid.nx, grid.ny, grid.nz}, cells_(grid.cells) {
     for (int d = 0; d < 3; ++d) per_nm_[d] = box.per_nm[d];
   }
@@ -35,7 +35,7 @@ class MeshFrame {
     int base[3];
     float rest[3];
   };
-  QMD_HD Centre centre(Int3 cell) const {
+  Centre centre(Int3 cell) const {
     Centre result;
     for (int d = 0; d < 3; ++d) {
       const double exact = size_[d] * (cell[d] + 0.5) / cells_[d];
@@ -50,7 +50,7 @@ class MeshFrame {
     int point;
     float fraction;
   };
-  QMD_HD Place place(const Centre& centre, int d, const Float4& local) const {
+  Place place(const Centre& centre, int d, const Float4& local) const {
     const float u =
         centre.rest[d] + (per_nm_[d].x * local.x + per_nm_[d].y * local.y + per_nm_[d].z * local.z);
     const float whole = std::floor(u);
@@ -58,13 +58,13 @@ class MeshFrame {
   }
 
   // The same for the atoms of one patch after another.
-  QMD_HD void enter(Int3 cell) { centre_ = centre(cell); }
-  QMD_HD Place place(int d, const Float4& local) const { return place(centre_, d, local); }
+  void enter(Int3 cell) { centre_ = centre(cell); }
+  Place place(int d, const Float4& local) const { return place(centre_, d, local); }
 
-  QMD_HD int wrap(int d, int point) const { return onto_grid(point, size_[d]); }
+  int wrap(int d, int point) const { return onto_grid(point, size_[d]); }
 
   // Gradient in grid coordinates -> gradient in nm.
-  QMD_HD Vec3f to_cartesian(Vec3f g) const {
+  Vec3f to_cartesian(Vec3f g) const {
     return g.x * per_nm_[0] + g.y * per_nm_[1] + g.z * per_nm_[2];
   }
 

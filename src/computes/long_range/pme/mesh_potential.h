@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The potential of the mesh at an atom, in double precision, so that only the precision of the grid counts:
-// written once, for hosts and GPUs.
+// The potential of the mesh at owned atoms, from their positions in double precision, so that only the precision
+// of the grid counts: written once, for hosts and GPUs.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "computes/long_range/pme/bspline.h"
@@ -12,14 +13,18 @@
 namespace quiltmd {
 
 template <int Order>
-QMD_HD double potential_at(const SumPotential& op, const MeshFrame& frame, const Float4& local) {
+QMD_HD double potential_at(const SumPotential& op, const Vec3d& position) {
   const int size[3] = {op.grid.nx, op.grid.ny, op.grid.nz};
+  const Reciprocal& box = op.box->reciprocal;
+  const double fraction[3] = {dot(box.a, position), dot(box.b, position), dot(box.c, position)};
   double weight[3][Order], slope[Order];
   int point[3][Order];
   for (int d = 0; d < 3; ++d) {
-    const MeshFrame::Place place = frame.place(d, local);
-    bspline<Order>(static_cast<double>(place.fraction), weight[d], slope);
-    for (int j = 0; j < Order; ++j) point[d][j] = onto_grid(place.point - Order + 1 + j, size[d]);
+    const double place = size[d] * (fraction[d] - std::floor(fraction[d])),
+                 first = std::floor(place);
+    bspline<Order>(place - first, weight[d], slope);
+    for (int j = 0; j < Order; ++j)
+      point[d][j] = onto_grid(static_cast<int>(first) - Order + 1 + j, size[d]);
   }
   double sum = 0;
   for (int i = 0; i < Order; ++i)
@@ -33,10 +38,10 @@ QMD_HD double potential_at(const SumPotential& op, const MeshFrame& frame, const
 
 // What the atom of a slot adds to the sum, in fixed point.
 template <int Order>
-QMD_HD int64_t potential_energy_of(const SumPotential& op, const MeshFrame& frame, int slot) {
+QMD_HD int64_t potential_energy_of(const SumPotential& op, int slot) {
   const double coefficient = op.coefficients[op.slots.atom[slot]];
   if (coefficient == 0) return 0;
-  return to_fixed(coefficient * potential_at<Order>(op, frame, op.slots.local[slot]), kEnergyScale);
+  return to_fixed(coefficient * potential_at<Order>(op, op.slots.position[slot]), kEnergyScale);
 }
 
 }  // namespace quiltmd

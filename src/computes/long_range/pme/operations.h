@@ -212,7 +212,7 @@ struct SumPotential {
   int64_t* sum;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, box, slots.local, slots.atom, patches, potential, coefficients);
+    QMD_USES(kRead, box, slots.position, slots.atom, patches, potential, coefficients);
     QMD_USES(kAdd, extent(sum, 1));
     QMD_USES(kNone, slots);
   }
