@@ -31,6 +31,7 @@ from provenance import provenance
 import quiltmd
 from quiltmd import LangevinMiddle, ReplicaExchange, Simulation
 from quiltmd.exchange.mixing import swaps
+from quiltmd.exchange.replicas import Iteration
 from quiltmd.exchange.states import ReplicaState, geometric
 from quiltmd.inputs.standard_systems import system_files
 from quiltmd.openmm.write import to_openmm
@@ -63,15 +64,24 @@ def ladder(system: quiltmd.System, count: int) -> tuple[ReplicaState, ...]:
 
 
 class TimedExchange(ReplicaExchange):
-    """Notes how long each iteration advances replicas: the rest of it is the exchange."""
+    """Notes how long it takes until the last replica of each iteration has come to the swaps.
+
+    The rest of the iteration is what the exchange adds.
+    """
 
     advance_seconds: list[float]
+    _advanced_at: float
 
-    def _advance(self, reporters: Sequence[Sequence[Reporter]]) -> list[dict[str, float]]:
-        begin = time.perf_counter()
-        found = super()._advance(reporters)
-        self.advance_seconds.append(time.perf_counter() - begin)
+    def _energies_at(self, *arguments: Any) -> Any:
+        found = super()._energies_at(*arguments)
+        self._advanced_at = max(self._advanced_at, time.perf_counter())
         return found
+
+    def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
+        begin = self._advanced_at = time.perf_counter()
+        done = super()._iterate(reporters)
+        self.advance_seconds.append(self._advanced_at - begin)
+        return done
 
 
 class Quiltmd:

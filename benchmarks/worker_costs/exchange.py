@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,6 @@ from quiltmd.engine.core import Engine, EngineFactory
 from quiltmd.exchange.record import Tables
 from quiltmd.exchange.replicas import Iteration, ReplicaExchange
 from quiltmd.exchange.states import temperature_states
-from quiltmd.outputs.reporters import Reporter
 
 from .null_engine import NullEngine, null_workers
 
@@ -55,9 +53,10 @@ def bench_exchange(
     -------
     Names and numbers: `iterations_per_second`, and `milliseconds` of an iteration by `PARTS`: run,
     the mean over replicas of the calls that advance them (in this process, their sum); energies,
-    until those of the last replica have arrived; decide; swap, states fetched and set; write, the
-    rows of the tables.  `processor_milliseconds` is what this process computes for each replica in
-    an iteration: unlike the others it hardly depends on what else the machine does.
+    until those of the last replica have arrived and pairs that were there before it have swapped;
+    decide; swap, states of the others fetched and set; write, the rows of the tables.
+    `processor_milliseconds` is what this process computes for each replica in an iteration: unlike
+    the others it hardly depends on what else the machine does.
     """
     seconds = 1e-3 * milliseconds
     workers = null_workers(replicas, seconds) if processes else nullcontext(None)
@@ -119,11 +118,10 @@ class _TimedExchange(ReplicaExchange):
         """Seconds that its engines ran for, in the mean over threads."""
         return sum(engine.seconds for engine in self._engines) / self._threads
 
-    def _advance(self, reporters: Sequence[Sequence[Reporter]]) -> list[dict[str, float]]:
+    def _advance(self, *arguments: Any) -> None:
         begin = time.perf_counter()
-        found = super()._advance(reporters)
+        super()._advance(*arguments)
         self.advanced += time.perf_counter() - begin
-        return found
 
     def _swap(self, *arguments: Any) -> None:
         begin = time.perf_counter()

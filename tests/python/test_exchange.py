@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import threading
 import time
 from dataclasses import replace
 from functools import partial
@@ -250,6 +251,70 @@ def test_results_do_not_depend_on_devices(states: Any, settings: Any) -> None:
     for k in range(3):
         assert quiltmd.digest(one.simulations[k].state()) == quiltmd.digest(
             other.simulations[k].state()
+        )
+
+
+def test_all_energies_do_not_depend_on_devices() -> None:
+    one, other = (exchange_of(SOFT, all_energies=True, devices=("cpu",) * n) for n in (1, 3))
+    a, b = recorded(one, 20), recorded(other, 20)
+    assert np.array_equal(a.walkers, b.walkers)
+    assert len(np.unique(a.walkers, axis=0)) > 1
+    assert np.array_equal(a.energies, b.energies)
+    for simulation, same in zip(one.simulations, other.simulations, strict=True):
+        assert quiltmd.digest(simulation.state()) == quiltmd.digest(same.state())
+        assert simulation.heat() == same.heat()
+
+
+@pytest.mark.parametrize("kind", ["temperature", "rest2"])
+def test_a_slow_replica_elsewhere_does_not_hold_up_a_pair(kind: str) -> None:
+    """The last of four ends its steps only when the first two have swapped."""
+    swapped, made = threading.Semaphore(0), []
+
+    class Waiting(HarmonicEngine):
+        has_run = False
+
+        def __init__(self, *settings: Any) -> None:
+            super().__init__(*settings)
+            made.append(self)
+
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            self.has_run = True
+            if self is made[3]:
+                assert all(swapped.acquire(timeout=20) for _ in range(2))
+
+        def set_state(self, *values: Any, **fields: Any) -> None:
+            super().set_state(*values, **fields)
+            if self.has_run and self in made[:2]:
+                swapped.release()
+
+    states = {"temperature": temperature_states, "rest2": rest2_states}[kind](
+        (300.0, 300.001, 300.002, 300.003)  # of which all swaps are accepted
+    )
+    exchange = exchange_of(states, engine=Waiting, devices=("cpu",) * 4)
+    exchange.run(1)
+    assert exchange.walkers.tolist() == [1, 0, 3, 2]
+
+
+def test_walkers_are_true_after_an_error() -> None:
+    """Where a replica fails while others swap."""
+
+    class Failing(HarmonicEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            if self._integrator["temperature"] > 300.0025:
+                raise QuiltError("the device is lost")
+
+    states = temperature_states((300.0, 300.001, 300.002, 300.003))
+    exchange = exchange_of(states, engine=Failing, devices=("cpu",) * 4)
+    expected = exchange_of(states, devices=("cpu",) * 4)
+    expected.run(1)
+    with pytest.raises(QuiltError, match=r"^state 3 \(300 K\): the device is lost$"):
+        exchange.run(1)
+    assert (exchange.iteration, exchange.walkers.tolist()) == (0, [1, 0, 2, 3])
+    for k in range(2):
+        assert quiltmd.digest(exchange.simulations[k].state()) == quiltmd.digest(
+            expected.simulations[k].state()
         )
 
 

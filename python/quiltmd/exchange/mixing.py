@@ -43,13 +43,21 @@ def log_ratio(states: Sequence[ReplicaState], energies: Energies, pair: tuple[in
     return float(now - swapped)
 
 
+def accepts(
+    states: Sequence[ReplicaState],
+    energies: Energies,
+    seed: int,
+    iteration: int,
+    pair: tuple[int, int],
+) -> bool:
+    """Whether a pair swaps, by Metropolis' rule."""
+    ratio = log_ratio(states, energies, pair)
+    return ratio >= 0 or uniform(seed, iteration, pair[0]) < math.exp(ratio)
+
+
 def swaps(
     states: Sequence[ReplicaState], energies: Energies, seed: int, iteration: int
 ) -> list[tuple[int, int]]:
-    """The pairs that swap, by Metropolis' rule."""
-    accepted = []
-    for pair in pairs_of(iteration, len(states)):
-        ratio = log_ratio(states, energies, pair)
-        if ratio >= 0 or uniform(seed, iteration, pair[0]) < math.exp(ratio):
-            accepted.append(pair)
-    return accepted
+    """The pairs that swap."""
+    pairs = pairs_of(iteration, len(states))
+    return [pair for pair in pairs if accepts(states, energies, seed, iteration, pair)]

@@ -7,16 +7,19 @@ what analysis wants, nothing is recorded or built anew on a device, and any diff
 Hamiltonians will do.  A swap costs the transfer of two states.
 
 Simulations are dealt out to devices in turn; each device does its own one after the other, or
-several together.  Results do not depend on the number of devices, nor on which does which.
+several together.  Two that may swap do so as soon as both have come to the swaps, while others
+still run; an iteration ends when all have.  Results do not depend on the number of devices, nor on
+which does which.
 """
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,7 +50,7 @@ from .checks import (
     one_for_each,
     refuse_external,
 )
-from .mixing import Energies, pairs_of, swaps
+from .mixing import Energies, accepts, pairs_of
 from .scaling import scale_solute
 from .states import ReplicaState, describe_state
 
@@ -75,6 +78,40 @@ class Iteration:
     step: int
     energies: Energies
     walkers: NDArray[np.int32]
+
+
+@dataclass
+class _UnderWay:
+    """An iteration that is being done.
+
+    Attributes
+    ----------
+    pairs:
+        That are tried.
+    own:
+        Energies of each replica before swaps.
+    energies:
+        As of `Iteration`, as far as they are known.
+    fields:
+        Of the States of simulations, before swaps, that were asked for.
+    swapping:
+        The pairs that have been taken in hand.
+    """
+
+    pairs: list[tuple[int, int]]
+    own: list[dict[str, float]]
+    energies: Energies
+    fields: dict[int, Fields] = field(default_factory=dict)
+    swapping: dict[tuple[int, int], Future[None]] = field(default_factory=dict)
+    _arrived: set[int] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def arrive(self, k: int) -> tuple[int, int] | None:
+        """Notes that a replica has come to the swaps; its pair, if the other one was there."""
+        with self._lock:
+            self._arrived.add(k)
+            there = (pair for pair in self.pairs if k in pair and self._arrived.issuperset(pair))
+            return next(there, None)
 
 
 class ReplicaExchange:
@@ -155,8 +192,13 @@ class ReplicaExchange:
         self.all_energies = all_energies
         scales = {state.scale for state in states}
         self._one_hamiltonian = len(scales) == 1 and all(one is systems[0] for one in systems)
+        evaluates = not self._one_hamiltonian and self._rows is None
+        self._evaluates_all = evaluates and all_energies
+        self._evaluates_pairs = evaluates and not all_energies
         self._groups = _groups(len(states), len(devices), together)
         self._pool = ThreadPoolExecutor(len(self._groups))
+        several = len(self._groups) > 1  # a pair needs two threads, one of which waits in `_both`
+        self._swapping = ThreadPoolExecutor(len(states)) if several else None
         own = [devices[k % len(devices)] for k in range(len(states))]
         ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
         shares = _shares_of_cores([own[group[0]] for group in self._groups], ranks)
@@ -228,95 +270,140 @@ class ReplicaExchange:
                 return
 
     def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
-        own = self._advance(reporters)
-        energies, fields = self._energies(own)
-        accepted = swaps(self.states, energies, self.seed, self.iteration)
-        self._swap(accepted, own, energies, fields)
-        step = self.simulations[0].step
-        done = Iteration(self.iteration, step, energies, self.walkers.copy())
+        count = len(self.states)
+        now = _UnderWay(
+            pairs_of(self.iteration, count), [{}] * count, np.full((count, count), np.nan)
+        )
+        self._advance(now, reporters)
+        if self._evaluates_all:
+            self._evaluate_all(now)
+        self._swap(now)
+        done = Iteration(
+            self.iteration, self.simulations[0].step, now.energies, self.walkers.copy()
+        )
         self.iteration += 1
         return done
 
-    def _advance(self, reporters: Sequence[Sequence[Reporter]]) -> list[dict[str, float]]:
-        """Runs all replicas up to the next swaps; their energies there."""
+    def _advance(self, now: _UnderWay, reporters: Sequence[Sequence[Reporter]]) -> None:
+        """Runs all replicas up to the next swaps.
 
-        def advance(k: int, simulation: Simulation) -> dict[str, float]:
-            simulation.run(self.every, reporters[k])
-            return simulation.energies()
-
-        return self._everywhere(advance)
-
-    def _energies(self, own: list[dict[str, float]]) -> tuple[Energies, dict[int, Fields]]:
-        """(K, K): of each Hamiltonian at the positions of each state, as far as needed.
-
-        And the fields of the States of simulations that were evaluated at positions of others,
-        where they are still: `_swap` sets them.
+        With several threads a pair is taken in hand as soon as both of it are there, while others
+        run.
         """
-        count = len(own)
-        if self._rows is not None:
-            return self._alchemical_energies(own, self._rows), {}
-        energies = np.full((count, count), np.nan)
-        np.fill_diagonal(energies, [one["potential"] for one in own])
+
+        def advance(k: int, simulation: Simulation) -> None:
+            simulation.run(self.every, reporters[k])
+            now.own[k] = simulation.energies()
+            now.energies[:, k] = self._energies_at(k, simulation, now.own[k]["potential"])
+            pair = now.arrive(k)
+            if pair and self._swapping and not self._evaluates_all:
+                now.swapping[pair] = self._swapping.submit(self._exchange, pair, now)
+
+        try:
+            self._everywhere(advance)
+        finally:
+            wait(list(now.swapping.values()))  # also where one fails: nobody may work on meanwhile
+
+    def _energies_at(self, k: int, simulation: Simulation, potential: float) -> Energies:
+        """(K,): of each Hamiltonian at the positions of a state; nan where not known yet."""
+        count = len(self.states)
+        if self._rows is not None:  # one evaluation finds those of all
+            return potential + simulation.state_energies()[self._rows]
         if self._one_hamiltonian:
-            return np.broadcast_to(np.diagonal(energies), (count, count)).copy(), {}
-        wanted: dict[int, list[int]]
-        if self.all_energies:
-            wanted = {k: [n for n in range(count) if n != k] for k in range(count)}
-        else:
-            pairs = pairs_of(self.iteration, count)
-            wanted = {k: [n] for i, j in pairs for k, n in ((i, j), (j, i))}
-        fields = self._fields_of(wanted)
+            return np.full(count, potential)
+        return np.where(np.arange(count) == k, potential, np.nan)
+
+    def _evaluate_all(self, now: _UnderWay) -> None:
+        """Evaluates each replica with all Hamiltonians; `_swap` then puts all where they belong."""
+        now.fields = dict(enumerate(self._everywhere(lambda _, simulation: simulation.fields())))
 
         def evaluate(k: int, simulation: Simulation) -> None:
-            for n in wanted[k]:
-                simulation.take_over(fields[n], 0.0)
-                energies[k, n] = simulation.energies()["potential"]
+            for n in now.fields.keys() - {k}:
+                self._evaluate(k, simulation, n, now)
 
-        self._everywhere(evaluate, wanted)
-        return energies, fields
+        self._everywhere(evaluate)
 
-    def _alchemical_energies(
-        self, own: list[dict[str, float]], rows: NDArray[np.int64]
-    ) -> Energies:
-        """(K, K), from the energies of all states that each evaluation has found."""
-        changes = self._everywhere(lambda _, simulation: simulation.state_energies()[rows])
-        columns = [one["potential"] + change for one, change in zip(own, changes, strict=True)]
-        return np.column_stack(columns)
+    def _evaluate(self, k: int, simulation: Simulation, n: int, now: _UnderWay) -> None:
+        """The Hamiltonian of state k at the positions of state n."""
+        simulation.take_over(now.fields[n], 0.0)
+        now.energies[k, n] = simulation.energies()["potential"]
 
-    def _fields_of(self, wanted: Collection[int]) -> dict[int, Fields]:
-        """What some simulations are at."""
-        found = self._everywhere(lambda _, simulation: simulation.fields(), wanted)
-        return {k: found[k] for k in wanted}
+    def _swap(self, now: _UnderWay) -> None:
+        """Swaps those pairs that have not been taken in hand, and waits for all."""
+        if self._swapping is None:
+            for pair in now.pairs:
+                self._exchange(pair, now)
+        else:
+            for pair in now.pairs:
+                if pair not in now.swapping:
+                    now.swapping[pair] = self._swapping.submit(self._exchange, pair, now)
+            wait(now.swapping.values())
+            for pair in now.pairs:
+                now.swapping[pair].result()
+        alone = now.fields.keys() - {k for pair in now.pairs for k in pair}
+        self._everywhere(lambda k, simulation: self._put(k, simulation, k, now), alone)
 
-    def _swap(
-        self,
-        pairs: list[tuple[int, int]],
-        own: list[dict[str, float]],
-        energies: Energies,
-        fields: dict[int, Fields],
-    ) -> None:
-        """Puts the replicas of the two states of each pair into the place of the other.
+    def _exchange(self, pair: tuple[int, int], now: _UnderWay) -> None:
+        """Decides whether a pair swaps, and puts each replica where it belongs.
+
+        Simulations that were evaluated at positions of others go back to their own.
+        """
+        other = dict(zip(pair, pair[::-1], strict=True))
+        if self._evaluates_pairs:
+            self._fetch(pair, now)
+            self._both(lambda k, simulation: self._evaluate(k, simulation, other[k], now), pair)
+        swap = accepts(self.states, now.energies, self.seed, self.iteration, pair)
+        if swap and pair[0] not in now.fields:
+            self._fetch(pair, now)
+        if pair[0] not in now.fields:
+            return
+        comes_from = other if swap else {k: k for k in pair}
+        self._both(lambda k, simulation: self._put(k, simulation, comes_from[k], now), pair)
+        if swap:
+            self.walkers[list(pair)] = self.walkers[list(pair[::-1])]
+
+    def _fetch(self, pair: tuple[int, int], now: _UnderWay) -> None:
+        """The fields of the States of a pair."""
+        found = self._both(lambda _, simulation: simulation.fields(), pair)
+        now.fields.update(zip(pair, found, strict=True))
+
+    def _put(self, k: int, simulation: Simulation, n: int, now: _UnderWay) -> None:
+        """Puts the replica of state n into state k.
 
         Velocities are scaled to the new temperature.  The change of the total energy counts as
-        heat, so that the conserved quantity of a state is one still.  Simulations that have
-        `fields` and no part in a swap go back to these.
+        heat, so that the conserved quantity of a state is one still.
         """
-        comes_from = {k: n for i, j in pairs for k, n in ((i, j), (j, i))}
-        fields = fields or self._fields_of(comes_from)
+        fields, own = now.fields[n], now.own
+        if n == k:
+            simulation.take_over(fields, own[k]["heat"])
+            return
+        ratio = self.states[k].temperature / self.states[n].temperature
+        total = now.energies[k, n] + ratio * own[n]["kinetic"]
+        moved = {**fields, "velocities": np.sqrt(ratio) * fields["velocities"]}
+        simulation.take_over(moved, own[k]["heat"] + total - own[k]["total"])
 
-        def put(k: int, simulation: Simulation) -> None:
-            n = comes_from.get(k, k)
-            if n == k:
-                simulation.take_over(fields[k], own[k]["heat"])
-                return
-            ratio = self.states[k].temperature / self.states[n].temperature
-            total = energies[k, n] + ratio * own[n]["kinetic"]
-            moved = {**fields[n], "velocities": np.sqrt(ratio) * fields[n]["velocities"]}
-            simulation.take_over(moved, own[k]["heat"] + total - own[k]["total"])
+    def _both(
+        self, action: Callable[[int, Simulation], Any], pair: tuple[int, int]
+    ) -> tuple[Any, Any]:
+        """Does something with both simulations of a pair, with several threads at the same time."""
+        i, j = pair
+        if self._swapping is None:
+            return self._do(action, i), self._do(action, j)
+        waiting = self._swapping.submit(self._do, action, j)
+        try:
+            first = self._do(action, i)
+        finally:
+            wait([waiting])
+        return first, waiting.result()
 
-        self._everywhere(put, fields)
-        for i, j in pairs:
-            self.walkers[[i, j]] = self.walkers[[j, i]]
+    def _do(self, action: Callable[[int, Simulation], Any], k: int) -> Any:
+        """Does something with a simulation; errors name its state."""
+        try:
+            return action(k, self.simulations[k])
+        except QuiltError as error:
+            named = copy(error)  # of the same class, by which it can be told apart
+            named.args = (f"state {k} ({describe_state(self.states[k])}): {error}",)
+            raise named from error
 
     def _everywhere(
         self, action: Callable[[int, Simulation], Any], which: Collection[int] | None = None
@@ -329,12 +416,7 @@ class ReplicaExchange:
 
         def work(group: Sequence[int]) -> None:
             for k in group:
-                try:
-                    results[k] = action(k, self.simulations[k])
-                except QuiltError as error:
-                    named = copy(error)  # of the same class, by which it can be told apart
-                    named.args = (f"state {k} ({describe_state(self.states[k])}): {error}",)
-                    raise named from error
+                results[k] = self._do(action, k)
 
         groups = self._groups
         if which is not None:
