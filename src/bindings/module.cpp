@@ -90,19 +90,17 @@ void set_state(Engine& engine, int64_t step, std::optional<Matrix> box, const Po
                const Points& velocities, int64_t list_step, std::optional<Points> list_positions,
                std::optional<std::array<int, 3>> patches,
                const std::map<std::string, double>& variables) {
+  const nb::gil_scoped_release release;  // the caller holds the arrays, which are copied meanwhile
   HostState state{step,     points_from(positions), points_from(velocities), list_step, {}, {},
                   variables};
   if (patches) state.patches = Int3{(*patches)[0], (*patches)[1], (*patches)[2]};
   if (list_positions) state.list_positions = points_from(*list_positions);
-  const auto cell = box ? std::optional(box_from(*box)) : std::nullopt;
-  nb::gil_scoped_release release;
-  engine.set_state(cell, state);
+  engine.set_state(box ? std::optional(box_from(*box)) : std::nullopt, state);
 }
 
 void place_atoms(Engine& engine, const Points& positions) {
-  const auto points = points_from(positions);
-  nb::gil_scoped_release release;
-  engine.place_atoms(points);
+  const nb::gil_scoped_release release;
+  engine.place_atoms(points_from(positions));
 }
 
 void set_conditions(Engine& engine, const std::map<std::string, double>& values,

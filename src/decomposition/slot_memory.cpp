@@ -198,6 +198,9 @@ void SlotMemory::load(const std::vector<Vec3d>& from_positions,
   for (const int p : plan_.owned) owned[static_cast<size_t>(p)] = 1;
   std::vector<PlacedGroup> groups;
   std::vector<Vec3d> x, v;
+  groups.reserve(room.groups);
+  x.reserve(room.state_slots);
+  v.reserve(room.state_slots);
   for (int32_t g = 0; g < system.group_count(); ++g) {
     const auto first = static_cast<size_t>(system.group_start[static_cast<size_t>(g)]);
     const auto end = static_cast<size_t>(system.group_start[static_cast<size_t>(g) + 1]);

@@ -7,7 +7,6 @@
 #include "computes/places.h"
 #include "math/error.h"
 #include "math/fixed.h"
-#include "runtime/entering_state.h"
 
 namespace quiltmd {
 
@@ -103,20 +102,26 @@ Tensors Frame::tensors() const {
   return tensors;
 }
 
-std::vector<Vec3d> Frame::by_atom(FramePiece piece) const {
+template <class PlaceOf>
+std::vector<Vec3d> Frame::placed(FramePiece piece, const PlaceOf& place_of) const {
   std::vector<Vec3d> values(system_.input_index.size());
   for (const auto& share : shares_) {
     const auto slots = static_cast<size_t>(share->values<int32_t>(kFrameSlots)[0]);
     const auto atoms = share->values<int32_t>(kFrameAtoms);
     const auto by_slot = share->values<Vec3d>(piece);
     for (size_t s = 0; s < slots; ++s)
-      if (atoms[s] >= 0) values[static_cast<size_t>(atoms[s])] = by_slot[s];
+      if (atoms[s] >= 0) values[static_cast<size_t>(place_of(atoms[s]))] = by_slot[s];
   }
   return values;
 }
 
+std::vector<Vec3d> Frame::by_atom(FramePiece piece) const {
+  return placed(piece, [](int32_t atom) { return atom; });
+}
+
 std::vector<Vec3d> Frame::by_input(FramePiece piece) const {
-  return to_input_order(system_, by_atom(piece));
+  return placed(piece,
+                [this](int32_t atom) { return system_.input_index[static_cast<size_t>(atom)]; });
 }
 
 std::vector<Vec3d> Frame::positions() const {

@@ -84,6 +84,9 @@ class Frame {
  private:
   void require(bool has, const char* what) const;
   std::vector<double> sums() const;  // by kind, those of forces from outside, or of lambdas, last
+  // Each value at the index that a function gives for its atom (internal order).
+  template <class PlaceOf>
+  std::vector<Vec3d> placed(FramePiece piece, const PlaceOf& place_of) const;
   std::vector<Vec3d> by_atom(FramePiece piece) const;  // internal order
   std::vector<Vec3d> by_input(FramePiece piece) const;
 
