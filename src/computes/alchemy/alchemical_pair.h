@@ -56,19 +56,26 @@ struct AlchemicalPair {
 class AlchemicalPairs {
  public:
   QMD_HD explicit AlchemicalPairs(const AlchemicalForces& op)
-      : now(op.conditions->lambdas), op_(op) {}
+      : now(op.conditions->lambdas),
+        op_(op),
+        reach2_(1.001f * static_cast<float>(op.core.cutoff2)) {}
 
-  // Whether atom `slot` of the patch may be within the cutoff of the alchemical one, and the two have not met
-  // elsewhere: in single precision, with room for its rounding.
-  QMD_HD bool meet(const Meeting& m, int slot) const {
-    const uint32_t atom = m.atom & kSlotMask, code = m.atom >> kSlotBits;
-    const Float4 a = op_.slots.local[atom], b = op_.slots.local[slot];
-    const Vec3f from = op_.grid.shifts[code], to = op_.grid.shifts[m.code];
-    const float x = a.x + from.x - b.x - to.x, y = a.y + from.y - b.y - to.y,
-                z = a.z + from.z - b.z - to.z;
-    if (x * x + y * y + z * z >= 1.001f * static_cast<float>(op_.core.cutoff2)) return false;
-    const bool may_be_again = m.code == 0 && (code != 0 || slot <= static_cast<int>(atom));
-    return !may_be_again || (slot != static_cast<int>(atom) && !full(slot).is_alchemical);
+  // Where the alchemical atom is from the centre of the patch.
+  QMD_HD Vec3f from_patch(const Meeting& m) const {
+    const Float4 atom = op_.slots.local[m.atom & kSlotMask];
+    const Vec3f shift = op_.grid.shifts[m.atom >> kSlotBits] - op_.grid.shifts[m.code];
+    return Vec3f{atom.x, atom.y, atom.z} + shift;
+  }
+
+  // Whether atom `slot` of the patch may be within the cutoff of the alchemical one, which is at `from`, and the
+  // two have not met elsewhere: in single precision, with room for its rounding.
+  QMD_HD bool meet(const Meeting& m, const Vec3f& from, int slot) const {
+    const Float4 other = op_.slots.local[slot];
+    const float x = from.x - other.x, y = from.y - other.y, z = from.z - other.z;
+    if (x * x + y * y + z * z >= reach2_) return false;
+    const int atom = slot_of(m.atom);
+    const bool may_be_again = m.code == 0 && (m.atom >> kSlotBits != 0 || slot <= atom);
+    return !may_be_again || (slot != atom && !full(slot).is_alchemical);
   }
 
   // The pair of an alchemical atom and another, as entries of a list; false where it does not count.
@@ -128,6 +135,7 @@ class AlchemicalPairs {
   }
 
   const AlchemicalForces& op_;
+  const float reach2_;
 };
 
 }  // namespace quiltmd

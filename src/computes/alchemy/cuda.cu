@@ -156,9 +156,10 @@ __device__ __forceinline__ void meet(const AlchemicalForces& op, const Alchemica
   for (int m = warp; m < meetings; m += warps) {
     const Meeting meeting = op.placed.meetings[m];
     const PlacedPatch patch = op.patches[meeting.patch];
+    const Vec3f from = pairs.from_patch(meeting);
     for (int begin = 0; begin < patch.atoms; begin += kWarp) {
       const int slot = patch.start + begin + lane;
-      const bool near = begin + lane < patch.atoms && pairs.meet(meeting, slot);
+      const bool near = begin + lane < patch.atoms && pairs.meet(meeting, from, slot);
       const unsigned nears = __ballot_sync(kAllLanes, near);
       if (near) {
         const int at = waiting + __popc(nears & ((1u << lane) - 1));

@@ -49,8 +49,9 @@ class Evaluator {
 
   void meet(const Meeting& meeting) {
     const PlacedPatch& patch = op_.patches[meeting.patch];
+    const Vec3f from = pairs_.from_patch(meeting);
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
-      if (!pairs_.meet(meeting, slot)) continue;
+      if (!pairs_.meet(meeting, from, slot)) continue;
       const uint32_t other = static_cast<uint32_t>(slot) | static_cast<uint32_t>(meeting.code)
                                                                << kSlotBits;
       AlchemicalPair pair;
