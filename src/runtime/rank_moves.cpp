@@ -13,7 +13,8 @@ void Rank::draw_velocities(double temperature, uint64_t seed) {
 
 // Ends the epoch: if it had to be redone later, that would happen under the new conditions.
 void Rank::update_conditions(Atoms atoms) {
-  if (setup_.by_lambda) recordings_.forget();  // what barostats do has constants that depend on lambda
+  if (setup_.by_lambda)
+    recordings_.forget();  // what barostats do has constants that depend on lambda
   memory_.update_conditions();
   if (atoms == Atoms::kMoveWithBox)
     stage("box", [&] { device_.launch(ScaleGroups{groups_at_end(), slots_.box_before.data()}); });
