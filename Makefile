@@ -85,8 +85,7 @@ build/site/.built: $(RECIPE) $(SOURCES) $(shell find python -name '*.py')
 demo: $(BUILT)
 	$(QUILTMD) demo
 
-# Some tests wait for other processes and for silence, so there are more of them at a time than cores.
-JOBS := $(shell cores=$$(nproc); jobs=$$((cores + cores / 2)); echo $$((jobs < 8 ? jobs : 8)))
+JOBS = auto --maxprocesses 8
 test: $(READY)
 	$(RUN) -m pytest -m 'not gpu and not slow' -n $(JOBS) --dist worksteal $(PYTEST)
 
