@@ -34,7 +34,11 @@ def document() -> Any:
     """Water on a torus of 27 nodes: 3,011 tasks and 1,330 messages."""
     system, state = boxes.water_box((12, 12, 12))
     planner = Planner(
-        *(system, state, quiltmd.Nonbonded(cutoff=0.5, pme_split="gaussian", pme_order=5)),
+        *(
+            system,
+            state,
+            quiltmd.Nonbonded(cutoff=0.5, pme_split="gaussian", pme_order=5, pme_tolerance=1e-3),
+        ),
         quiltmd.VelocityVerlet(timestep=0.004),
         tile=(2, 2, 1),
     )
