@@ -382,7 +382,7 @@ def test_what_the_core_refuses() -> None:
         lj_a=nothing,
         lj_b=nothing,
     )
-    with pytest.raises(QuiltError, match="not for buckingham"):
+    with pytest.raises(QuiltError, match="the pair form is buckingham"):
         Simulation(buckingham, state, nonbonded=Nonbonded(**ON_MESH), device="cpu")
 
 
