@@ -4,6 +4,7 @@
 // long says so, and then nobody waits any longer.
 #pragma once
 
+#include "device/cuda/launch.h"
 #include "device/message.h"
 
 namespace quiltmd {
@@ -43,8 +44,7 @@ __device__ __noinline__ inline MessageWord wait_for_word(const MessageWord* from
     const MessageWord word = look_at_word(from);
     if (word.number == number) return word;
     if (looks % kLooks != kFirstLooks) continue;
-    unsigned long long now;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    const unsigned long long now = gpu_clock();
     if (start == 0)
       start = now;
     else if (waiting->stopped && *static_cast<const volatile uint32_t*>(waiting->stopped) != 0)
