@@ -20,10 +20,10 @@ class Scratch {
 
 struct CudaContext;
 
-// When the first block of a launch began, and the last one ended: nanoseconds of the GPU's clock. Both
-// only ever grow, from zero, so the beginning is kept as its complement.
+// When the first block of a launch began, and the last one ended: nanoseconds of the GPU's clock, zero
+// where it did not run.
 struct LaunchTimes {
-  unsigned long long begin_complement, end;
+  unsigned long long begin, end;
 };
 
 // Measures launches by name.

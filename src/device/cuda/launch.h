@@ -91,15 +91,17 @@ __device__ __forceinline__ unsigned long long gpu_clock() {
   return nanoseconds;
 }
 
-// While it lives, a kernel runs: where times are asked for, each block notes that it began, and each of
-// its warps that it ended.
+// While it lives, a kernel runs: where times are asked for, the first block notes that it began, and the
+// first warp of each block that it ended. More notes would hold up the fences of messages, which wait for
+// all that is under way to memory.
 class Timed {
  public:
   __device__ __forceinline__ explicit Timed(LaunchTimes* times) : times_(times) {
-    if (times_ && threadIdx.x == 0) atomicMax(&times_->begin_complement, ~gpu_clock());
+    if (times_ && threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0)
+      times_->begin = gpu_clock();
   }
   __device__ __forceinline__ ~Timed() {
-    if (times_ && threadIdx.x % 32 == 0) atomicMax(&times_->end, gpu_clock());
+    if (times_ && threadIdx.x == 0) atomicMax(&times_->end, gpu_clock());
   }
   Timed(const Timed&) = delete;
   Timed& operator=(const Timed&) = delete;

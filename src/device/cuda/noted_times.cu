@@ -64,9 +64,12 @@ void NotedLaunches::empty(cudaStream_t stream) {
   });
 }
 
+void NotedLaunches::make_room() {
+  copied_ = static_cast<LaunchTimes*>(allocate_pinned(launches_.size() * sizeof(LaunchTimes)));
+}
+
 void NotedLaunches::copy(cudaStream_t stream) {
-  if (!copied_)
-    copied_ = static_cast<LaunchTimes*>(allocate_pinned(launches_.size() * sizeof(LaunchTimes)));
+  if (!copied_) make_room();
   over_blocks([&](size_t first, size_t bytes) {
     cuda_check(cudaMemcpyAsync(copied_ + first, blocks_[first / kTimesPerBlock], bytes,
                                cudaMemcpyDeviceToHost, stream),
@@ -129,6 +132,7 @@ LaunchTimes* NotedTimes::times_of(const char* name, const CudaContext& context) 
 void NotedTimes::keep(int recording) {
   cudaEvent_t copied = nullptr;
   cuda_check(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming), "create an event");
+  captured_->make_room();
   recorded_.insert_or_assign(recording, Recording{std::move(*captured_), copied});
   captured_ = std::make_unique<NotedLaunches>(stream_);
 }
@@ -196,7 +200,7 @@ void NotedTimes::read(const NotedLaunches& launches, int part) {
     if (noted.end == 0) continue;  // it did not run
     double& stream = free[static_cast<size_t>(launch.stream)];
     // A kernel that starts early only waits until its predecessor has ended.
-    const double begin = std::max(on_host(~noted.begin_complement), stream);
+    const double begin = std::max(on_host(noted.begin), stream);
     stream = std::max(begin, on_host(noted.end));
     spans_.push_back({launch.name, launch.stream, begin, stream, launch.label, part});
   }

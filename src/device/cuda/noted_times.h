@@ -30,6 +30,8 @@ class NotedLaunches {
 
   // Where one more launch notes its times.
   LaunchTimes* add(const char* name, Stream stream, int label);
+  // Makes the room that copy() needs, once all launches are added; copy() makes it where that was not done.
+  void make_room();
   // Empties what the launches write to, and copies it to the host, in the order of a stream.
   void empty(cudaStream_t stream);
   void copy(cudaStream_t stream);
@@ -60,7 +62,7 @@ class NotedLaunches {
   cudaStream_t stream_ = nullptr;
   std::vector<Launch> launches_;
   std::vector<LaunchTimes*> blocks_;
-  LaunchTimes* copied_ = nullptr;  // pinned, of all launches; made when first copied
+  LaunchTimes* copied_ = nullptr;  // pinned, of all launches
 };
 
 // The timer of a device. A timed run of a recording begins with empty times and ends with a copy of
