@@ -123,8 +123,10 @@ def _nonbonded(rng: Random, box: str) -> dict[str, Any]:
     if switching != "none" and rng.random() < 0.7:
         chosen |= {"switching": switching, "switch_distance": float(rng.uniform(0.4, 0.55))}
     if chosen["method"] == "reaction-field":
+        dielectric = float(rng.choice([0.0, 20.0, 78.3]))
         chosen |= {
-            "dielectric": float(rng.choice([0.0, 20.0, 78.3])),
+            "dielectric": dielectric,
+            "relative_permittivity": {0.0: 15.0, 20.0: 4.0}.get(dielectric, 1.0),
             "reaction_field_on_exclusions": bool(rng.random() < 0.5),
         }
     if chosen["method"] == "pme":

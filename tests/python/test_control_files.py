@@ -114,7 +114,6 @@ REFUSED = {
         "gamma_in=1.0": "this keyword is not known here (did you mean gamma_ln?)",
     },
     "mdp": {
-        "epsilon_r = 0": "a dielectric constant",  # which stands for infinity
         "pcoupl = MTTK": "constant pressure",
         "pcoupl = C-rescale\npcoupltype = hexagonal": "pcoupltype hexagonal: only isotropic",
         "tcoupl = andersen": "only v-rescale, nose-hoover",
@@ -122,7 +121,7 @@ REFUSED = {
         "tcoupl = no\nannealing = single": "needs a thermostat",
         "integrator = bd": "only md, md-vv, sd",
         "constraints = all-bonds": "only none and h-bonds",
-        "vdwtype = user": "vdwtype user: only cut-off and PME",
+        "vdwtype = user": "vdwtype user: only cut-off, switch, shift and PME",
         "vdwtype = PME": "vdwtype PME goes with none and Potential-shift",
         "coulombtype = P3M-AD": "only PME, reaction-field and cut-off",
         "vdw-modifier = exact-cutoff": "exact-cutoff is not known",

@@ -405,9 +405,46 @@ def test_a_reaction_field_of_an_mdp_file(tmp_path: Path, words: str, dielectric:
     assert "pme_order" not in found.settings["nonbonded"]
     without = changed(MDP, f"coulombtype = {words}\ncoulomb-modifier = none\nvdw-modifier = none\n")
     found = read(tmp_path, "md.mdp", without)
-    assert noted(found, "zero at the cutoff nevertheless") == words.startswith("cut-off")
+    plain = words.startswith("cut-off")
+    assert found.settings["nonbonded"]["method"] == ("cutoff" if plain else "reaction-field")
     shifted = without.replace("vdw-modifier = none", "vdw-modifier = potential-shift")
-    assert not noted(read(tmp_path, "md.mdp", shifted), "energies are shifted as")
+    found = read(tmp_path, "md.mdp", shifted)
+    assert not noted(found, "energies are shifted as")
+    assert noted(found, "zero at the cutoff nevertheless") == plain
+
+
+@pytest.mark.parametrize(
+    ("words", "within", "beyond"),
+    [
+        ("reaction-field\nepsilon-r = 15\nepsilon-rf = 0", 15, 0),
+        ("reaction-field\nepsilon-rf = 1\nepsilon-r = 62", None, 62),  # exchanged, as by grompp
+        ("cut-off\nepsilon_r = 2.5\nepsilon-rf = 78", 2.5, 2.5),
+        ("PME\nepsilon_r = 2.5", 2.5, None),
+        ("cut-off\nepsilon_r = 0", 0, 0),
+    ],
+)
+def test_the_dielectric_constant_of_an_mdp_file(
+    tmp_path: Path, words: str, within: float | None, beyond: float | None
+) -> None:
+    found = read(tmp_path, "md.mdp", changed(MDP, f"coulombtype = {words}"))
+    assert found.refused == []
+    assert found.settings["nonbonded"].get("relative_permittivity") == within
+    assert found.settings["nonbonded"].get("dielectric") == beyond
+    assert noted(found, "are exchanged") == (beyond == 62)
+    build_config(found.settings | FILES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "switching"), [("Switch", "potential"), ("shift", "gromacs-force")]
+)
+def test_older_types_of_van_der_waals(tmp_path: Path, kind: str, switching: str) -> None:
+    """As grompp takes them: a cutoff with a modifier, whatever vdw-modifier says."""
+    lines = f"coulombtype = cut-off\nvdwtype = {kind}\nrvdw-switch = 0.9"
+    text = re.sub(r"(?m)^(vdwtype|rvdw-switch|vdw-modifier).*", "", changed(MDP, lines))
+    found = read(tmp_path, "md.mdp", text + lines.partition("\n")[2])
+    assert found.refused == []
+    assert found.settings["nonbonded"]["switching"] == switching
+    assert found.settings["nonbonded"]["switch_distance"] == 0.9
 
 
 def test_what_grompp_writes(tmp_path: Path) -> None:

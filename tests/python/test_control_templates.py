@@ -355,9 +355,13 @@ TEMPLATES = {
     ),
     "martini.mdp": Template(
         MARTINI,
-        {"nonbonded.method": "reaction-field", "nonbonded.dielectric": 0},
-        (),
-        ("line 7, epsilon_r 15: a dielectric constant",),
+        {
+            "nonbonded.method": "reaction-field",
+            "nonbonded.dielectric": 0,
+            "nonbonded.relative_permittivity": 15,
+            "nonbonded.potential_shift": True,
+            "integrator.timestep": 0.02,
+        },
     ),
     "bilayer.mdin": Template(
         BILAYER,

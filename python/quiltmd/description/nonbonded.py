@@ -41,6 +41,8 @@ _Pme = Only("method", "pme")
 _Fmm = Only("method", "fmm")
 _Field = Only("method", "reaction-field")
 _LjPme = Only("lennard_jones", "pme")
+# Methods that need a periodic box, as messages call them.
+_IN_BOXES = {"pme": "PME", "fmm": "the method fmm", "reaction-field": "a reaction field"}
 _Split = Literal["prolate", "gaussian"]
 
 
@@ -60,8 +62,12 @@ class Nonbonded:
         truncation, for tests and implicit solvent, where energies of charges are shifted to zero at
         the cutoff), or, without a periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not
         read).
+    relative_permittivity:
+        Divides all Coulomb energies, those of 1-4 pairs included, with every method (GROMACS'
+        epsilon-r; 15 in Martini); 0: infinite, no Coulomb interactions.
     dielectric:
-        Of the medium beyond the cutoff, with the method reaction-field; 0: infinite, a conductor.
+        Of the medium beyond the cutoff, with the method reaction-field (GROMACS' epsilon-rf); 0:
+        infinite, a conductor.
     reaction_field_on_exclusions:
         With the method reaction-field: whether excluded pairs within the cutoff, and each charge by
         itself, feel the field (GROMACS), or not (OpenMM, for which pair forces take longer).
@@ -133,6 +139,12 @@ class Nonbonded:
         description="Long-range electrostatics: pme, fmm (fast multipole method), cutoff "
         "(truncation, for tests and implicit solvent), reaction-field, or, without a box, "
         "no-cutoff (every pair of atoms).",
+    )
+    relative_permittivity: float = Field(
+        default=1.0,
+        ge=0,
+        description="Relative dielectric constant that divides all Coulomb interactions (GROMACS' "
+        "epsilon-r); 0: infinite.",
     )
     dielectric: Annotated[float, _Field] = Field(
         default=78.3,
@@ -310,10 +322,10 @@ class Nonbonded:
                     raise ValueError(
                         f"{name} needs the method reaction-field: choose it, or leave {name} out"
                     )
-        elif 0 < self.dielectric < 1:
+        elif 0 < self.dielectric < (least := max(1.0, self.relative_permittivity)):
             raise ValueError(
-                f"the dielectric constant of a medium is at least 1, not {self.dielectric:g}; "
-                "0 stands for an infinite one"
+                "the dielectric constant of the medium beyond the cutoff, as of that within it, is "
+                f"at least {least:g}, not {self.dielectric:g}; 0 stands for an infinite one"
             )
 
     def _refuse_pme(self) -> None:
@@ -377,20 +389,10 @@ class Nonbonded:
         atoms, where PME would need a grid beyond reach, and where the method does not go with the
         box.
         """
-        if self.method == "pme" and box is None:
+        if self.method in _IN_BOXES and box is None:
             raise QuiltError(
-                "PME needs a periodic box, and there is none: give one (box), or choose the method "
-                "no-cutoff"
-            )
-        if self.method == "fmm" and box is None:
-            raise QuiltError(
-                "the method fmm needs a periodic box, and there is none: give one (box), or choose "
-                "the method no-cutoff"
-            )
-        if self.method == "reaction-field" and box is None:
-            raise QuiltError(
-                "a reaction field needs a periodic box, and there is none: give one (box), or "
-                "choose the method no-cutoff"
+                f"{_IN_BOXES[self.method]} needs a periodic box, and there is none: give one "
+                "(box), or choose the method no-cutoff"
             )
         if self.method == "no-cutoff" and box is not None:
             raise QuiltError(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.nonbonded import Nonbonded
+from ..description.permittivity import without_permittivity
 from ..description.state import State
 from ..description.system import System
 from .core import load_core
@@ -39,8 +40,8 @@ def reference_virial(
 
 def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
     chosen = nonbonded or system.nonbonded or Nonbonded.default(state.box)
-    settings = chosen.resolve(state.box)
+    system, chosen = without_permittivity(system, chosen)
     result: dict[str, Any] = load_core().reference(
-        system.arrays(), settings, state.box, state.positions
+        system.arrays(), chosen.resolve(state.box), state.box, state.positions
     )
     return result

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from ..description.checks import LAST_STEP
 from ..errors import InputError
 from ..outputs.formats import FINAL
-from ..reading.entries import Control, Entries, Entry, is_off, is_one
+from ..reading.entries import Control, Entries, Entry, is_off
 from ..reading.fixed_width import read_bytes
 from .mdp_coupling import take_coupling
 from .mdp_groups import Index
@@ -164,6 +164,8 @@ def _chosen(entries: Entries, why: str, counts: Callable[[int], bool], *names: s
 
 
 _SWITCHES = {"potential-switch": "potential", "force-switch": "gromacs-force"}
+# Values of vdwtype that grompp replaces by a cutoff with a modifier.
+_SWITCHED_TYPES = {"switch": "potential-switch", "shift": "force-switch"}
 _SCALINGS = {"no": "none", "all": "all", "com": "com"}
 
 
@@ -173,16 +175,17 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     _electrostatics(control, entries, electrostatics)
     cutoff = entries.number("rvdw", 1.0)
     vdw_type = choice(entries, "vdwtype", "cut-off")
+    switched = _SWITCHED_TYPES.get(vdw_type, "")
+    vdw_type = "cut-off" if switched else vdw_type
     _lennard_jones(control, entries, vdw_type, electrostatics)
     if coulomb != cutoff:
         control.refused.append(f"rcoulomb {coulomb:g}, rvdw {cutoff:g}: both must be the same")
     control.set("nonbonded", "cutoff", cutoff)
-    _modifiers(control, entries, electrostatics, vdw_type)
+    _modifiers(control, entries, electrostatics, vdw_type, switched)
     correction = choice(entries, "DispCorr", "no")
     control.set("nonbonded", "dispersion_correction", correction != "no")
     if correction not in ("no", "enerpres", "allenerpres"):
         control.refused.append(f"DispCorr {correction}: only no, EnerPres and AllEnerPres")
-    entries.refuse("a dielectric constant", "epsilon-r", unless=is_one)  # 0 stands for infinity
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
         "Quilt sets up the pair lists",
@@ -197,7 +200,7 @@ def _lennard_jones(control: Control, entries: Entries, kind: str, electrostatics
     of_pme = ("ewald-rtol-lj", "lj-pme-comb-rule")
     if kind != "pme":
         if kind != "cut-off":
-            control.refused.append(f"vdwtype {kind}: only cut-off and PME")
+            control.refused.append(f"vdwtype {kind}: only cut-off, switch, shift and PME")
         entries.tell("no effect without vdwtype = PME", *of_pme)
         return
     if electrostatics != "pme":
@@ -210,16 +213,22 @@ def _lennard_jones(control: Control, entries: Entries, kind: str, electrostatics
 
 
 def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
-    """PME, or a reaction field: a plain cutoff is one of vacuum, as GROMACS has it."""
+    """PME, or a reaction field: a plain cutoff is one of the same medium, as in GROMACS."""
     of_pme = ("pme-order", "fourierspacing", "fourier-nx", "fourier-ny", "fourier-nz", "ewald-rtol")
+    stated, within = entries.peek("epsilon-r"), entries.number("epsilon-r", 1.0) or 0.0
     if kind != "pme":
-        dielectric = entries.number("epsilon-rf", 0.0)
+        beyond = entries.number("epsilon-rf", 0.0) or 0.0
+        if kind == "reaction-field" and beyond == 1 != within:  # an older meaning of both
+            within, beyond = beyond, within
+            entries.note("epsilon-rf 1: the two dielectric constants are exchanged", *stated)
         if kind not in ("reaction-field", "cut-off"):
             control.refused.append(f"coulombtype {kind}: only PME, reaction-field and cut-off")
         control.set("nonbonded", "method", "reaction-field")
-        control.set("nonbonded", "dielectric", dielectric if kind == "reaction-field" else 1.0)
+        control.set("nonbonded", "dielectric", beyond if kind == "reaction-field" else within)
+        control.set("nonbonded", "relative_permittivity", within if within != 1 else None)
         entries.tell(f"coulombtype {kind} has no PME", *of_pme, "epsilon-surface", "ewald-geometry")
         return
+    control.set("nonbonded", "relative_permittivity", within if within != 1 else None)
     control.set("nonbonded", "method", "pme")
     entries.tell("there is no reaction field", "epsilon-rf")
     stated, order = entries.peek("pme-order"), entries.whole("pme-order", 4)
@@ -232,8 +241,12 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
     entries.refuse("only 3d", "ewald-geometry", unless=lambda value: value == "3d")
 
 
-def _modifiers(control: Control, entries: Entries, electrostatics: str, vdw_type: str) -> None:
+def _modifiers(
+    control: Control, entries: Entries, electrostatics: str, vdw_type: str, switched: str
+) -> None:
+    """How interactions end at the cutoff; `switched`: the modifier that vdwtype stands for."""
     vdw = choice(entries, "vdw-modifier", "potential-shift")
+    vdw = switched or vdw
     coulomb = choice(entries, "coulomb-modifier", "potential-shift")
     entries.tell("no effect: Coulomb interactions are not switched", "rcoulomb-switch")
     if vdw_type == "pme" and vdw in _SWITCHES:
@@ -255,6 +268,9 @@ def _modifiers(control: Control, entries: Entries, electrostatics: str, vdw_type
         control.refused.append(f"vdw-modifier {vdw} is not known")
     if coulomb not in ("none", "potential-shift"):
         control.refused.append(f"coulomb-modifier {coulomb}: only none and Potential-shift")
+    elif electrostatics == "cut-off" and coulomb == vdw == "none":
+        control.set("nonbonded", "method", "cutoff")
+        del control.settings["nonbonded"]["dielectric"]
     elif electrostatics == "cut-off" and coulomb == "none":
         control.notes.append(
             "coulomb-modifier none: energies of charges are zero at the cutoff nevertheless, "

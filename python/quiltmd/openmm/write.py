@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
+from ..description.permittivity import without_permittivity
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
@@ -113,6 +114,7 @@ def to_openmm(
             "switching functions of CHARMM and shifted potentials cannot be written for OpenMM: "
             "choose --switching potential or none"
         )
+    system, settings = without_permittivity(system, settings)
     made = openmm.System()
     if box is not None:
         made.setDefaultPeriodicBoxVectors(*np.asarray(box))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ..description.dynamics import resolve_dynamics
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
+from ..description.permittivity import without_permittivity
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import load_core
@@ -116,6 +117,7 @@ class Planner:
         if state.box is None:
             raise QuiltError("predictions need a periodic box, and there is none: give one (box)")
         self.box: NDArray[np.float64] = state.box * np.array(tile)[:, None]
+        system, nonbonded = without_permittivity(system, nonbonded)
         settings = nonbonded.resolve(self.box)
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])
         self.timestep, self.long_range_every = integrator.timestep, integrator.long_range_every

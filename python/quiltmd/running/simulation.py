@@ -40,6 +40,7 @@ from ..description.integrators import (
     LangevinMiddle,
 )
 from ..description.nonbonded import Nonbonded
+from ..description.permittivity import without_permittivity
 from ..description.plausibility import (
     barostat_oddities,
     oddities,
@@ -231,8 +232,9 @@ class Simulation(Readout):
         self, engine: EngineFactory, box: NDArray[np.float64] | None
     ) -> Callable[[RunHere | RunInWorkers], Engine]:
         """Makes engines of this system and these settings, on any device."""
-        system = self.system  # with self in the lambda, a simulation that is dropped would stay
-        nonbonded = self.nonbonded.resolve(box)
+        # With self in the lambda, a simulation that is dropped would stay.
+        system, settings = without_permittivity(self.system, self.nonbonded)
+        nonbonded = settings.resolve(box)
         dynamics = resolve_dynamics(
             self.integrator,
             self.thermostat,
