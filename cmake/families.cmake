@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Families of forces register themselves by where they are: nothing lists them but what is made here from the
 # folders of src/computes.
-#   x/family.cpp   defines make_x_family() (computes/force_family.h)
-#   x/host.cpp     defines add_x_kernels(HostKernels&), its twin in x/*.cu the same for CudaKernels
+#   x/family.cpp   defines x_family() (computes/force_family.h)
+#   x/host.cpp     defines add_x_kernels(HostKernels&); where there are x/*.cu, one the same for CudaKernels
 # `x` is the last part of the folder's name.
 
 # A layer for each folder of `parent` that no quiltmd_layer() names: quiltmd_families(parent SEES folder...).
@@ -17,50 +17,57 @@ function(quiltmd_families parent)
   quiltmd_registry(${parent})
 endfunction()
 
-# The functions `before`x`after`(type) of all folders under `parent` that have a file of this name: in
-# `declarations` those, in `calls` the text made of the function's name.
-macro(quiltmd_found parent file before after result argument)
-  file(GLOB_RECURSE found RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/${parent} CONFIGURE_DEPENDS
-       ${CMAKE_CURRENT_SOURCE_DIR}/${parent}/${file})
+# The folders under `parent`, in order of their paths, that have a file of this name or pattern: in `found`.
+macro(quiltmd_folders_with parent file)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${parent}/${file})
+  list(TRANSFORM found REPLACE "/[^/]*$" "")
+  list(REMOVE_DUPLICATES found)
   list(SORT found)
-  set(functions "")
+endmacro()
+
+# A file of the registry that puts the kernels of these folders into a table.
+macro(quiltmd_kernel_table kind table ending folders)
   set(declarations "")
-  foreach(one IN LISTS found)
-    get_filename_component(folder ${one} DIRECTORY)
-    get_filename_component(folder ${folder} NAME)
-    list(APPEND functions ${before}${folder}${after})
-    string(APPEND declarations "${result} ${before}${folder}${after}(${argument});\n")
+  set(calls "")
+  foreach(folder ${folders})
+    get_filename_component(name ${folder} NAME)
+    string(APPEND declarations "void add_${name}_kernels(${table}& table);\n")
+    string(APPEND calls "  add_${name}_kernels(table);\n")
   endforeach()
+  file(CONFIGURE OUTPUT ${target}/${kind}_kernels.${ending} CONTENT "${made}\
+#include \"device/${kind}/kernels.h\"\n\nnamespace quiltmd {\n\n${declarations}
+void add_${parent}_kernels(${table}& table) {\n${calls}}\n\n}  // namespace quiltmd\n")
 endmacro()
 
 function(quiltmd_registry parent)
   set(target ${CMAKE_CURRENT_BINARY_DIR}/${parent})
   set(made "// Made by cmake/families.cmake.\n")
 
-  quiltmd_found(${parent} family.cpp make_ _family
-                "std::unique_ptr<ForceFamily>" "const FamilySetup&")
-  list(JOIN functions ", " makers)
-  file(CONFIGURE OUTPUT ${target}/family_makers.cpp CONTENT "${made}\
-#include \"computes/force_family.h\"\n\nnamespace quiltmd {\n\n${declarations}
-std::vector<FamilyMaker> family_makers() { return {${makers}}; }\n\n}  // namespace quiltmd\n")
-
-  foreach(kind host cuda)
-    set(table CudaKernels)
-    set(ending cu)
-    if(kind STREQUAL host)
-      set(table HostKernels)
-      set(ending cpp)
+  quiltmd_folders_with(${parent} *.cu)
+  set(on_gpus ${found})
+  quiltmd_folders_with(${parent} family.cpp)
+  set(declarations "")
+  set(adds "")
+  foreach(folder IN LISTS found)
+    get_filename_component(name ${folder} NAME)
+    string(APPEND declarations "Family ${name}_family();\n")
+    string(APPEND adds "  all.push_back(${name}_family());\n")
+    if(folder IN_LIST on_gpus)
+      string(APPEND adds "  all.back().on_gpus = true;\n")
     endif()
-    quiltmd_found(${parent} host.cpp add_ _kernels void "${table}& table")
-    list(JOIN functions "(table);\n  " calls)
-    file(CONFIGURE OUTPUT ${target}/${kind}_kernels.${ending} CONTENT "${made}\
-#include \"device/${kind}/kernels.h\"\n\nnamespace quiltmd {\n\n${declarations}
-void add_${parent}_kernels(${table}& table) {\n  ${calls}(table);\n}\n\n}  // namespace quiltmd\n")
   endforeach()
+  file(CONFIGURE OUTPUT ${target}/force_families.cpp CONTENT "${made}\
+#include \"computes/force_family.h\"\n\nnamespace quiltmd {\n\n${declarations}
+std::vector<Family> force_families() {\n  std::vector<Family> all;\n${adds}  return all;\n}\n
+}  // namespace quiltmd\n")
+
+  quiltmd_folders_with(${parent} host.cpp)
+  quiltmd_kernel_table(host HostKernels cpp "${found}")
+  quiltmd_kernel_table(cuda CudaKernels cu "${on_gpus}")
 
   set(interface quiltmd_${parent}_interface)
   quiltmd_objects(quiltmd_${parent}_registry ${interface}
-                  "${target}/family_makers.cpp;${target}/host_kernels.cpp")
+                  "${target}/force_families.cpp;${target}/host_kernels.cpp")
   if(QUILTMD_CUDA_FOUND)
     quiltmd_objects(quiltmd_${parent}_registry_cuda ${interface} ${target}/cuda_kernels.cu)
   endif()

@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "decomposition/assignment.h"
 #include "decomposition/energies.h"
 #include "decomposition/faults.h"
 #include "device/device.h"
+#include "math/error.h"
 
 namespace quiltmd {
 
@@ -25,6 +27,9 @@ class SlotMemory;
 struct NonbondedSettings;
 struct PackedPairs;
 struct PairParameters;
+struct Evaluation;
+struct ReferenceInput;
+struct System;
 
 // Of which atoms a piece of work reads positions. Work that reads those of owned patches and proxies adds
 // forces to proxies, too, which are sent to their owners.
@@ -99,14 +104,38 @@ struct FamilySetup {
   const NonbondedSettings& nonbonded;
   const PairParameters& pairs;
   const PackedPairs& packed_pairs;
-  const ListMemory* lists;  // null where pairs have no cutoff
+  const ListMemory* pair_lists;  // null without a cutoff and in implicit solvent
+  const char* forces;            // of the family, as errors name them
+
+  // Throws Error, naming the forces, where there are no pair lists.
+  const ListMemory& lists() const {
+    if (!pair_lists)
+      throw Error(std::string(forces) +
+                  " cannot be combined with implicit solvent or the method no-cutoff, which have "
+                  "no pair lists: choose another method, or leave out one of them");
+    return *pair_lists;
+  }
 };
 
-// Null where a system has no such forces.
-using FamilyMaker = std::function<std::unique_ptr<ForceFamily>(const FamilySetup&)>;
+// A family to a whole simulation. What it does not define, it does not support: an error names its forces.
+struct Family {
+  const char* forces;  // as errors name them, in the plural or with "the": "alchemical atoms"
+  // Whether a system has such forces.
+  std::function<bool(const System&, const NonbondedSettings&)> acts;
+  std::function<std::unique_ptr<ForceFamily>(const FamilySetup&)> make;
+  // Adds forces, energies and virial in double precision (computes/reference.h).
+  std::function<void(const ReferenceInput&, Evaluation&)> add_reference = {};
+  // Throws Error, naming it, for what the forces cannot be combined with.
+  std::function<void(const System&, const NonbondedSettings&, bool periodic)> refuse_unsuited = {};
+  bool on_gpus = false;  // whether its folder has CUDA kernels, which the build sees
+};
 
-// Those of all folders beside this file that have a family.cpp: folder `x` defines make_x_family(). The build
-// lists them (cmake/families.cmake).
-std::vector<FamilyMaker> family_makers();
+// Those of all folders beside this file that have a family.cpp: folder `x` defines x_family(). The build lists
+// them (cmake/families.cmake).
+std::vector<Family> force_families();
+
+// Of these families, those that act in a system that suits them. Throws Error where it does not.
+std::vector<Family> families_of(const System& system, const NonbondedSettings& settings,
+                                bool periodic, std::vector<Family> families = force_families());
 
 }  // namespace quiltmd

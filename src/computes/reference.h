@@ -12,6 +12,16 @@
 
 namespace quiltmd {
 
+// What a family's reference is given.
+struct ReferenceInput {
+  const System& system;  // in internal order; alchemical atoms are ghosts
+  const NonbondedSettings& nonbonded;
+  const Box& box;
+  bool periodic;                        // false: the box is only one around all atoms
+  const std::vector<Vec3d>& positions;  // nm, any image
+};
+
+// Forces have a place for every atom, and are added to.
 struct Evaluation {
   std::vector<Vec3d> forces;  // kJ/mol/nm, internal order
   EnergyValues energy{};
@@ -36,10 +46,8 @@ void reference_pme(const System& system, const NonbondedSettings& settings, cons
 void reference_fmm(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out);
 
-// Alchemical atoms, of a system that has them as ghosts; its mesh has charges_at(ghosts, lambdas).
-void reference_alchemy(const System& ghosts, const NonbondedSettings& settings, const Box& box,
-                       const std::vector<Vec3d>& positions, const Lambdas& lambdas,
-                       Evaluation& out);
+// Alchemical atoms at the lambdas that they start with; the mesh has charges_at(ghosts, lambdas).
+void reference_alchemy(const ReferenceInput& in, Evaluation& out);
 
 // From the virial of single atoms to that of hydrogen groups, which move as a whole when the box
 // changes: takes away (r - centre of mass) (x) force of every atom. To be called last.

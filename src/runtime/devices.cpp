@@ -107,8 +107,13 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
   }
 }
 
-void check_device_can(const std::string& name, const NonbondedSettings& nonbonded) {
+void check_device_can(const std::string& name, const System& system,
+                      const NonbondedSettings& nonbonded, const std::vector<Family>& families) {
   if (!name.starts_with("cuda")) return;
+  for (const Family& family : families)
+    if (!family.on_gpus && family.acts(system, nonbonded))
+      throw Error(std::string(family.forces) +
+                  " run only on device cpu: choose device cpu, or leave them out");
   if (nonbonded.has_fmm())
     throw Error(
         "the fast multipole method runs only on device cpu: choose device cpu, or method pme");

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "computes/force_family.h"
 #include "computes/nonbonded_settings.h"
 #include "device/device.h"
 
@@ -27,7 +28,9 @@ std::vector<std::unique_ptr<Device>> make_devices(const std::string& name, int r
 void check_one_architecture(const std::vector<DeviceDescription>& devices);
 
 // Throws Error where a device of this name cannot do such a simulation, whether there is one or not.
-void check_device_can(const std::string& name, const NonbondedSettings& nonbonded);
+void check_device_can(const std::string& name, const System& system,
+                      const NonbondedSettings& nonbonded,
+                      const std::vector<Family>& families = force_families());
 
 // How messages travel between ranks: kernels of all of them write to each other's memory (kPeer), NCCL
 // takes them from GPU to GPU (kNccl, between processes), or the host carries all (kStaged), for a rank

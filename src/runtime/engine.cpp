@@ -87,9 +87,10 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
     throw Error(
         "a rank in a separate process needs a socket to every other rank and the number of its "
         "machine");
-  check_device_can(run.device, nonbonded);
+  check_device_can(run.device, system_, nonbonded);
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
-  check_device_can(devices_.front()->describe().kind, nonbonded);  // known now, behind a socket
+  // Known now, behind a socket.
+  check_device_can(devices_.front()->describe().kind, system_, nonbonded);
   take_external();
   if (run.own)
     transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));

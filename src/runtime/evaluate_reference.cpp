@@ -2,7 +2,6 @@
 #include "runtime/evaluate_reference.h"
 
 #include "computes/alchemy/constants.h"
-#include "computes/alchemy/physics.h"
 #include "computes/dispersion_coefficients.h"
 #include "computes/long_range/pme/setup.h"
 #include "computes/nonbonded/pair_parameters.h"
@@ -10,34 +9,42 @@
 #include "computes/reference.h"
 #include "decomposition/open_box.h"
 #include "integrators/group_sites.h"
+#include "math/error.h"
 
 namespace quiltmd {
+namespace {
+
+void add_families(const ReferenceInput& in, const std::vector<Family>& families, Evaluation& out) {
+  for (const Family& family : families) {
+    if (!family.add_reference)
+      throw Error("the reference in double precision does not have the forces of this system: " +
+                  std::string(family.forces) + ". Evaluate it with a Simulation");
+    family.add_reference(in, out);
+  }
+}
+
+}  // namespace
+
 ReferenceResult evaluate_reference(const System& input, const NonbondedSettings& settings,
                                    const std::optional<Box>& periodic,
-                                   const std::vector<Vec3d>& positions) {
+                                   const std::vector<Vec3d>& positions,
+                                   const std::vector<Family>& families) {
   const double reach = settings.has_cutoff() ? settings.cutoff : 0;
   System system = with_groups(input);
-  if (system.alchemy) {
-    refuse_unsuited_to_alchemy(system, settings);
-    leave_ghosts(system);
-  }
+  const auto acting = families_of(system, settings, periodic.has_value(), families);
+  if (system.alchemy) leave_ghosts(system);
   const Spread spread = with_places(spread_of(positions), held_coordinates(system));
   const Box box = periodic ? *periodic : box_around(spread, reach);
   std::vector<Vec3d> internal;
   for (const int32_t atom : system.input_index)
     internal.push_back(positions[static_cast<size_t>(atom)]);
   place_sites(system, internal);
-  Evaluation out;
-  reference_bonded(system, box, internal, out, periodic ? 1 : 0);
-  if (!periodic && has_constant_forces(system))
-    out.energy[kEnergyOf<ConstantForceForm>] += constant_force_energy(system, internal);
-  reference_pairs(system, settings, box, internal, out);
-  reference_solvent(system, settings, internal, out);
+  Evaluation out{std::vector<Vec3d>(internal.size(), Vec3d{0, 0, 0})};
+  add_families({system, settings, box, periodic.has_value(), internal}, acting, out);
   System charged = system;  // what is on the mesh
   Constant dispersion = dispersion_constant(system, settings, box.volume());
   if (system.alchemy) {
     const Lambdas& lambdas = system.alchemy->start;
-    reference_alchemy(system, settings, box, internal, lambdas, out);
     charged.charges = charges_at(system, lambdas);
     const Constant by_density = lambda_constants(system, settings).dispersion(lambdas);
     dispersion = {by_density.energy / box.volume(), by_density.virial / box.volume()};

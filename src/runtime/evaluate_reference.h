@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "computes/force_family.h"
 #include "computes/nonbonded_settings.h"
 #include "math/symmetric.h"
 #include "system/system.h"
@@ -20,9 +21,10 @@ struct ReferenceResult {
 };
 
 // System, positions (nm, any image) and forces in the order of the input. Without a box there is no
-// periodic boundary.
+// periodic boundary. Throws Error, naming its forces, for a family that has no reference.
 ReferenceResult evaluate_reference(const System& input, const NonbondedSettings& settings,
                                    const std::optional<Box>& box,
-                                   const std::vector<Vec3d>& positions);
+                                   const std::vector<Vec3d>& positions,
+                                   const std::vector<Family>& families = force_families());
 
 }  // namespace quiltmd

@@ -51,10 +51,10 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 }
 
 std::vector<std::unique_ptr<ForceFamily>> RankMemory::make_families() const {
-  const FamilySetup of{slots, setup.nonbonded, setup.pairs, setup.packed_pairs, lists.get()};
   std::vector<std::unique_ptr<ForceFamily>> made;
-  for (const FamilyMaker& make : setup.family_makers)
-    if (auto family = make(of)) made.push_back(std::move(family));
+  for (const Family& family : setup.families)
+    made.push_back(family.make(
+        {slots, setup.nonbonded, setup.pairs, setup.packed_pairs, lists.get(), family.forces}));
   return made;
 }
 

@@ -40,7 +40,6 @@ void find_constants_in_box(Setup& setup) {
 // Alchemical atoms as ghosts, and how far apart those may be that are excluded from each other.
 void make_ghosts(Setup& setup) {
   if (!setup.system.alchemy) return;
-  refuse_unsuited_to_alchemy(setup.system, setup.nonbonded);
   if (!setup.external.empty())
     throw Error(
         "alchemical atoms cannot be combined with external forces so far: leave out one of them");
@@ -94,10 +93,6 @@ void refuse_unsuited(const Setup& setup, const Cell& cell) {
     throw Error(
         "the method no-cutoff cannot be used in a periodic box: choose pme, fmm, reaction-field or "
         "cutoff");
-  if (setup.system.solvent && !open)
-    throw Error(
-        "implicit solvent cannot be used in a periodic box: leave out the box (box = [], --box "
-        "none), and choose the method no-cutoff or cutoff");
 }
 
 // Of each hydrogen group the heat bath; of each bath the degrees of freedom, and how the constraints in it
@@ -167,6 +162,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.nonbonded = nonbonded;
   setup.term_span = span_of_restraints(setup.system);
   setup.held = held_coordinates(setup.system);
+  setup.families = families_of(setup.system, nonbonded, !std::holds_alternative<Spread>(cell));
   make_ghosts(setup);
   if (nonbonded.has_ewald_split())
     setup.term_span = std::max(setup.term_span, add_excluded_pairs(setup.system, nonbonded));

@@ -63,7 +63,7 @@ struct Setup {
   // Those of the core, and after them one for each force from outside.
   int energy_kinds() const { return kEnergyKinds + static_cast<int>(external.size()); }
 
-  std::vector<FamilyMaker> family_makers = quiltmd::family_makers();
+  std::vector<Family> families;  // that act in the system
 };
 
 // Lambdas of alchemical atoms, and the constants that go with them in the present box.

@@ -9,12 +9,15 @@
 #include <thread>
 
 #include "check.h"
+#include "computes/reference.h"
 #include "device/host/kernels.h"
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
 #include "embedded_family.h"
 #include "one_rank.h"
 #include "runtime/collect.h"
+#include "runtime/devices.h"
+#include "runtime/evaluate_reference.h"
 #include "runtime/rank.h"
 #include "schedule/forces.h"
 #include "transport/local/local_transport.h"
@@ -32,8 +35,12 @@ struct Prepared {
   HostState state;
 };
 
-std::unique_ptr<ForceFamily> make_embedded_family(const FamilySetup& setup) {
-  return std::make_unique<EmbeddedFamily>(setup.slots, *setup.lists);
+bool always(const System&, const NonbondedSettings&) { return true; }
+
+Family embedded_family() {
+  return {"embedded atoms", always, [](const FamilySetup& setup) {
+            return std::make_unique<EmbeddedFamily>(setup.slots, setup.lists());
+          }};
 }
 
 // A warm metal whose pairs hardly interact otherwise.
@@ -64,7 +71,7 @@ Prepared make_metal() {
   lists.life = 6;
   p.setup =
       make_setup(with_groups(s), nonbonded, integrator, lists, Box{kBox, 0, kBox, 0, 0, kBox});
-  p.setup.family_makers.emplace_back(make_embedded_family);
+  p.setup.families.push_back(embedded_family());
   return p;
 }
 
@@ -170,7 +177,7 @@ Exact by_all_pairs(const Prepared& p) {
 
 void sums_of_proxies_reach_their_owners() {
   Prepared p = make_metal();
-  p.setup.family_makers = {make_embedded_family};
+  p.setup.families = {embedded_family()};
   const Exact exact = by_all_pairs(p);
   double size = 0;
   for (const Vec3d& f : exact.forces) size = std::max(size, std::sqrt(dot(f, f)));
@@ -217,9 +224,9 @@ class Asking final : public ForceFamily {
 };
 
 // How many messages with values or sums a rank of two has in a step, by edge; "refused" where it may not ask.
-std::string edges_of_families(const std::vector<FamilyMaker>& makers) {
+std::string edges_of_families(const std::vector<Family>& families) {
   Prepared p = make_metal();
-  p.setup.family_makers = makers;
+  p.setup.families = families;
   const RankView view = view_of(p, 0, 2);
   NullDevice device;
   RankMemory memory(p.setup, device);
@@ -239,8 +246,8 @@ std::string edges_of_families(const std::vector<FamilyMaker>& makers) {
 
 void any_number_of_families_and_phases() {
   const auto asking = [](int phase, const std::vector<Handover>& handovers) {
-    return FamilyMaker(
-        [=](const FamilySetup&) { return std::make_unique<Asking>(phase, handovers); });
+    return Family{"questions", always,
+                  [=](const FamilySetup&) { return std::make_unique<Asking>(phase, handovers); }};
   };
   float* const values = nullptr;
   int64_t* const sums = nullptr;
@@ -260,11 +267,90 @@ void the_build_finds_families() {
   CHECK(memory.families.size() == 3);  // pairs, bonded terms, and that of the test
 }
 
+// ---- What a family does not define is refused by the name of its forces ------------------------
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void a_family_without_a_reference_is_refused() {
+  const Prepared p = make_metal();
+  const auto energies_with = [&p](const Family& family) {
+    std::vector<Family> families = force_families();
+    families.push_back(family);
+    return evaluate_reference(p.setup.system, p.setup.nonbonded, p.setup.grid.box,
+                              p.state.positions, families)
+        .energies;
+  };
+  Family embedded = embedded_family();
+  CHECK(error_of([&] { energies_with(embedded); }).find(": embedded atoms.") != std::string::npos);
+  embedded.acts = [](const System& system, const NonbondedSettings&) {
+    return system.masses[0] > 99;
+  };
+  const double without = energies_with(embedded).at("potential");
+  embedded.acts = always;
+  embedded.add_reference = [&p](const ReferenceInput&, Evaluation& out) {
+    out.energy[kPairForm] += by_all_pairs(p).energy;
+  };
+  CHECK_NEAR(energies_with(embedded).at("potential") - without, by_all_pairs(p).energy, 1e-6);
+}
+
+void a_family_without_gpu_kernels_is_refused_on_gpus() {
+  const Prepared p = make_metal();
+  const auto check = [&p](const char* device, const Family& family) {
+    return error_of([&] { check_device_can(device, p.setup.system, p.setup.nonbonded, {family}); });
+  };
+  Family embedded = embedded_family();
+  for (const char* device : {"cuda", "cuda:1", "cuda:0,1"})
+    CHECK(check(device, embedded).starts_with("embedded atoms run only on device cpu"));
+  CHECK(check("cpu", embedded).empty());
+  embedded.acts = [](const System&, const NonbondedSettings&) { return false; };
+  CHECK(check("cuda", embedded).empty());
+  for (const Family& family : force_families()) CHECK(family.on_gpus);
+}
+
+void a_family_that_needs_lists_is_refused_without_them() {
+  const Prepared p = make_metal();
+  const NonbondedSettings& nonbonded = p.setup.nonbonded;
+  NullDevice device;
+  const RankMemory memory(p.setup, device);
+  const FamilySetup without{memory.slots,         nonbonded, p.setup.pairs,
+                            p.setup.packed_pairs, nullptr,   "embedded atoms"};
+  CHECK(error_of([&] {
+          embedded_family().make(without);
+        }).starts_with("embedded atoms cannot be combined with implicit solvent"));
+}
+
+void a_family_refuses_what_does_not_suit_it() {
+  const Prepared p = make_metal();
+  Family embedded = embedded_family();
+  embedded.refuse_unsuited = [](const System&, const NonbondedSettings& settings, bool periodic) {
+    if (periodic && settings.cutoff < 1) throw Error("embedded atoms need a cutoff of 1 nm");
+  };
+  const auto families = [&](bool periodic) {
+    return families_of(p.setup.system, p.setup.nonbonded, periodic, {embedded}).size();
+  };
+  CHECK(error_of([&] { families(true); }) == "embedded atoms need a cutoff of 1 nm");
+  CHECK(families(false) == 1);
+}
+
 }  // namespace
 
 int main() {
-  return run_all({{"sums of proxies reach their owners", sums_of_proxies_reach_their_owners},
-                  {"no bit depends on ranks", no_bit_depends_on_ranks},
-                  {"any number of families and phases", any_number_of_families_and_phases},
-                  {"the build finds families", the_build_finds_families}});
+  return run_all(
+      {{"sums of proxies reach their owners", sums_of_proxies_reach_their_owners},
+       {"no bit depends on ranks", no_bit_depends_on_ranks},
+       {"any number of families and phases", any_number_of_families_and_phases},
+       {"the build finds families", the_build_finds_families},
+       {"a family without a reference is refused", a_family_without_a_reference_is_refused},
+       {"a family without GPU kernels is refused on GPUs",
+        a_family_without_gpu_kernels_is_refused_on_gpus},
+       {"a family that needs lists is refused without them",
+        a_family_that_needs_lists_is_refused_without_them},
+       {"a family refuses what does not suit it", a_family_refuses_what_does_not_suit_it}});
 }

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/alchemy/alchemy_memory.h"
+#include "computes/alchemy/physics.h"
+#include "computes/reference.h"
 
 namespace quiltmd {
 
-std::unique_ptr<ForceFamily> make_alchemy_family(const FamilySetup& setup) {
-  if (!setup.slots.system.alchemy) return nullptr;
-  return std::make_unique<AlchemyMemory>(setup.slots, setup.nonbonded);
+Family alchemy_family() {
+  return {.forces = "alchemical atoms",
+          .acts = [](const System& system,
+                     const NonbondedSettings&) { return system.alchemy.has_value(); },
+          .make =
+              [](const FamilySetup& setup) {
+                return std::make_unique<AlchemyMemory>(setup.slots, setup.nonbonded);
+              },
+          .add_reference = reference_alchemy,
+          .refuse_unsuited = refuse_unsuited_to_alchemy};
 }
 
 }  // namespace quiltmd

@@ -22,7 +22,7 @@ std::vector<char> marks_of(const System& system) {
 
 }  // namespace
 
-void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings) {
+void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings, bool) {
   const auto refuse = [](bool is_so, const char* what) {
     if (is_so) throw Error(std::string("alchemical atoms cannot be combined with ") + what);
   };

@@ -10,7 +10,8 @@
 namespace quiltmd {
 
 // Throws Error, naming it, for what goes with no alchemical atoms.
-void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings);
+void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings,
+                                bool periodic);
 
 SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings);
 

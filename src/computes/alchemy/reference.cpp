@@ -62,17 +62,17 @@ class AlchemicalPhysics {
 
 }  // namespace
 
-void reference_alchemy(const System& ghosts, const NonbondedSettings& settings, const Box& box,
-                       const std::vector<Vec3d>& positions, const Lambdas& lambdas,
-                       Evaluation& out) {
-  const AlchemicalPhysics physics(ghosts, settings, lambdas);
+void reference_alchemy(const ReferenceInput& in, Evaluation& out) {
+  const Alchemy& alchemy = *in.system.alchemy;
+  const std::vector<Vec3d>& positions = in.positions;
+  const AlchemicalPhysics physics(in.system, in.nonbonded, alchemy.start);
   std::vector<char> done(positions.size(), 0);
-  for (const int32_t i : ghosts.alchemy->atoms) {
+  for (const int32_t i : alchemy.atoms) {
     const auto m = static_cast<size_t>(i);
     done[m] = 1;
     for (size_t n = 0; n < positions.size(); ++n) {
       if (done[n]) continue;
-      const Vec3d way = box.nearest_image(positions[m] - positions[n]);
+      const Vec3d way = in.box.nearest_image(positions[m] - positions[n]);
       const PairValue value = physics(i, static_cast<int32_t>(n), dot(way, way));
       out.energy[kPairForm] += value.lennard_jones;
       out.energy[kCoulombDirect] += value.coulomb;
