@@ -9,13 +9,14 @@ the energy by lambda.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import frozen, numbers, real_number
+from .parts import Part
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -30,7 +31,7 @@ VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Alchemy:
+class Alchemy(Part):
     """Which atoms vanish, by what path, and through which states.
 
     Attributes
@@ -52,6 +53,8 @@ class Alchemy:
     InputError
         Where a value makes no sense.
     """
+
+    called: ClassVar[str] = "alchemical atoms"
 
     atoms: I32
     states: F64
@@ -82,7 +85,12 @@ class Alchemy:
             raise InputError(f"there is no state {number}, only 0 to {len(self.states) - 1}")
         return conditions_of(self.states[number])
 
-    def arrays(self) -> dict[str, Any]:
+    def check(self, system: Any) -> None:
+        """Raises InputError where the system does not have the atoms."""
+        if self.atoms[0] < 0 or self.atoms[-1] >= system.atoms:
+            raise InputError(f"the alchemical atoms are not all among the {system.atoms} atoms")
+
+    def arrays(self, system: Any) -> dict[str, Any]:
         """What the core needs."""
         return {
             "atoms": np.array(self.atoms),
@@ -99,12 +107,6 @@ def conditions_of(lambdas: npt.ArrayLike) -> dict[str, float]:
         f"lambda_{name}": float(value)
         for name, value in zip(LAMBDAS, np.asarray(lambdas), strict=True)
     }
-
-
-def check_alchemy(alchemy: Alchemy | None, atoms: int) -> None:
-    """InputError where there are not so many atoms."""
-    if alchemy is not None and (alchemy.atoms[0] < 0 or alchemy.atoms[-1] >= atoms):
-        raise InputError(f"the alchemical atoms are not all among the {atoms} atoms")
 
 
 def _lambdas(name: str, values: npt.ArrayLike) -> F64:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from .alchemy import COULOMB, VDW, Alchemy, Intramolecular
 from .checks import numbers
+from .parts import refuse_other_parts
 from .selection import select
 from .sigma_epsilon import sigma_epsilon
 from .system import System
@@ -61,6 +62,7 @@ def decouple(
         raise InputError(f"the selection {atoms!r} of alchemical atoms has no atoms")
     if system.alchemy is not None:
         raise InputError("the system has alchemical atoms already")
+    refuse_other_parts(system, "decoupled")
     if system.pair_form != "lennard-jones":
         raise InputError(
             f"alchemical atoms need Lennard-Jones interactions, and those here are "

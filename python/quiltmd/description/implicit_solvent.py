@@ -8,7 +8,7 @@ Amber prmtop does); a model makes of them what the core computes with.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from pydantic.dataclasses import dataclass
 from ..errors import InputError
 from . import neck_tables
 from .checks import user_settings
+from .parts import Part
 from .topology import Topology
 from .units import Unit
 
@@ -93,7 +94,7 @@ _ACE_TENSION = 2.25936  # kJ/mol/nm^2: 5.4 cal/mol/A^2
 
 @user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
-class ImplicitSolvent:
+class ImplicitSolvent(Part):
     """A generalized Born model, for systems without a periodic box.
 
     Attributes
@@ -111,6 +112,8 @@ class ImplicitSolvent:
         "none", or "ace", which adds the surface energy of Schaefer et al. (OpenMM's default).
     """
 
+    called: ClassVar[str] = "implicit solvent"
+
     model: Model = "obc2"
     salt_concentration: SaltConcentration = 0.0
     salt_temperature: SaltTemperature = 298.15
@@ -122,6 +125,16 @@ class ImplicitSolvent:
         """Inverse Debye length, 1/nm, reduced for the exclusion of ions from the solute."""
         ratio = self.salt_concentration / self.dielectric / self.salt_temperature
         return _KAPPA * math.sqrt(ratio)
+
+    def check(self, system: Any) -> None:
+        """Raises InputError, naming the atom, where radii or screening factors do not do."""
+        _check_radii(self.model, system.born_radii, system.topology)
+        if self.model in ("hct", "obc1", "obc2") and len(system.born_screening) == 0:
+            raise InputError(f"the topology has no screening factors, which {self.model} needs")
+
+    def arrays(self, system: Any) -> dict[str, Any]:
+        """What the core needs."""
+        return solvent_arrays(self, system.born_radii, system.born_screening, system.topology)
 
 
 def solvent_arrays(
@@ -146,24 +159,19 @@ def solvent_arrays(
     }
 
 
-def check_solvent(
-    solvent: ImplicitSolvent | None, radii: F64, screening: F64, topology: Topology
-) -> None:
-    """InputError, naming the atom, where there is not what a solvent needs."""
-    atoms = len(topology.atom_names)
-    for name, values in (("born_radii", radii), ("born_screening", screening)):
-        if len(values) not in (0, atoms):
-            raise InputError(f"system.{name} are not those of all {atoms} atoms")
-    if solvent is None:
-        return
-    model = solvent.model
+def check_lengths(system: Any) -> None:
+    """Raises InputError where some atoms have radii or screening factors, and others none."""
+    for name in ("born_radii", "born_screening"):
+        if len(getattr(system, name)) not in (0, system.atoms):
+            raise InputError(f"system.{name} are not those of all {system.atoms} atoms")
+
+
+def _check_radii(model: Model, radii: F64, topology: Topology) -> None:
     if len(radii) == 0:
         raise InputError(
             "the topology has no radii for implicit solvent: an Amber prmtop has them in its "
             "section RADII, made by LEaP's 'set default PBRadii'"
         )
-    if model in ("hct", "obc1", "obc2") and len(screening) == 0:
-        raise InputError(f"the topology has no screening factors, which {model} needs")
     low, high = _OFFSETS.get(model, _OFFSET), math.inf
     if model in _NECK_SCALES:
         low, high = neck_tables.FIRST - 1e-9, neck_tables.FIRST + 20 * neck_tables.STEP + 1e-9

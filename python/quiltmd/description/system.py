@@ -18,12 +18,13 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from . import small_systems
-from .alchemy import Alchemy, check_alchemy
+from .alchemy import Alchemy
 from .checks import Checked, checked_array, refuse_missing, refuse_repeated
-from .implicit_solvent import ImplicitSolvent, check_solvent, solvent_arrays
+from .implicit_solvent import ImplicitSolvent, check_lengths
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
 from .parameters import refuse_nonsense
+from .parts import Part, refuse_other_parts
 from .sites import MOST_PARENTS, check_sites, site_links
 from .terms import VIEWS, Terms, TermTable, TermViews, table_of
 from .topology import Topology
@@ -136,12 +137,10 @@ class System(TermViews, Checked):
     pair_form, pair_tables:
         Where pairs do not interact by Lennard-Jones: the name of the form, and
         for each of its parameters a symmetric (T, T) table; `lj_a` and `lj_b`
-        are then empty. "buckingham": A, B, C of E = A exp(-B r) - C/r^6, in
-        kJ/mol, 1/nm, kJ/mol nm^6.  "morse": D, a, r0 of E = D (x^2 - 2 x),
-        x = exp(-a (r - r0)), in kJ/mol, 1/nm, nm.  "mie": epsilon, sigma, n, m of
-        E = c epsilon ((sigma/r)^n - (sigma/r)^m), c = n/(n - m) (n/m)^(m/(n - m)), in
-        kJ/mol, nm.  "tabulated": the first and the last distance, and four or more
-        energies at equal distances from there to there, in nm, kJ/mol.
+        are then empty.  Names, parameters, units and energies of the forms are in
+        `quiltmd.description.pair_forms.PAIR_FORMS`, and in docs/theory/nonbonded.md.
+        "tabulated": the first and the last distance, and four
+        or more energies at equal distances from there to there, in nm, kJ/mol.
     nonbonded:
         The nonbonded settings that the input states, which a `Simulation` follows where it is given
         none; None where it states none, as in Amber's files.
@@ -188,8 +187,9 @@ class System(TermViews, Checked):
             )
         _check_atoms(self)
         refuse_nonsense(self)
-        check_alchemy(self.alchemy, self.atoms)
-        check_solvent(self.solvent, self.born_radii, self.born_screening, self.topology)
+        check_lengths(self)
+        for part in self.parts.values():
+            part.check(self)
 
     def __repr__(self) -> str:
         residues = len(self.topology.residue_names)
@@ -203,6 +203,12 @@ class System(TermViews, Checked):
     def atoms(self) -> int:
         """Number of atoms, N."""
         return len(self.masses)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """The parts beyond atoms, terms and pairs that the system has, by the names of fields."""
+        every = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in every.items() if isinstance(value, Part)}
 
     @property
     def molecules(self) -> I32:
@@ -301,12 +307,7 @@ class System(TermViews, Checked):
         found = {name: getattr(self, name) for name in _LAYOUT} | self.terms.arrays()
         arrays: dict[str, Any] = {name: np.array(array, order="C") for name, array in found.items()}
         arrays["molecules"] = self.molecules
-        if self.solvent is not None:
-            arrays["solvent"] = solvent_arrays(
-                self.solvent, self.born_radii, self.born_screening, self.topology
-            )
-        if self.alchemy is not None:
-            arrays["alchemy"] = self.alchemy.arrays()
+        arrays |= {name: part.arrays(self) for name, part in self.parts.items()}
         if self.pair_form != _LENNARD_JONES:
             arrays["pair_form"] = self.pair_form
             arrays["pair_tables"] = np.stack([np.asarray(table) for table in self.pair_tables])
@@ -324,8 +325,7 @@ class System(TermViews, Checked):
             raise InputError(
                 "a system with position restraints cannot be tiled: restrain the copies"
             )
-        if self.alchemy is not None:
-            raise InputError("a system with alchemical atoms cannot be tiled: tile it before")
+        refuse_other_parts(self, "tiled", ImplicitSolvent)
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
@@ -422,13 +422,5 @@ def _check_atoms(system: System) -> None:
         raise InputError(f"the constraint between {first} and {second} has no positive length")
 
 
-assert {field.name for field in fields(System)} == {
-    *_LAYOUT,
-    "terms",
-    "topology",
-    "nonbonded",
-    "solvent",
-    "alchemy",
-    "pair_form",
-    "pair_tables",
-}
+_ALWAYS = {*_LAYOUT, "terms", "topology", "pair_form", "pair_tables"}
+assert {field.name for field in fields(System) if field.default is not None} == _ALWAYS

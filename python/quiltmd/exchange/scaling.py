@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.implicit_solvent import ImplicitSolvent
+from ..description.parts import refuse_other_parts
 from ..description.system import System
 from ..errors import QuiltError
 
@@ -43,8 +45,7 @@ def scale_solute(system: System, solute: NDArray[np.integer[Any]], scale: float)
         return system
     if len(solute) == 0:
         raise QuiltError("the solute has no atoms")
-    if system.alchemy is not None:
-        raise QuiltError("REST2 does not go with alchemical atoms")
+    refuse_other_parts(system, "scaled by REST2", ImplicitSolvent)
     if system.pair_form != "lennard-jones":
         raise QuiltError(f"REST2 scales Lennard-Jones interactions, not '{system.pair_form}'")
     inside = np.zeros(system.atoms, bool)

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
+from ..description.pair_forms import PAIR_FORMS
+from ..description.parts import refuse_other_parts
 from ..description.permittivity import without_permittivity
 from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
@@ -35,15 +37,6 @@ HELD = "k*max(0, periodicdistance(x, y, z, x0, y0, z0)-radius)^2"
 HELD_WITHOUT_BOX = "k*((x-x0)^2+(y-y0)^2+(z-z0)^2)"
 PULLED = "-(fx*x+fy*y+fz*z)"
 SPRING = "k*(max(0, r-upper)^2+max(0, lower-r)^2)"
-# Pair forms by tables of types, in the order of `System.pair_tables`.
-PAIR_FORMS = {
-    "buckingham": (("A", "B", "C"), "A*exp(-B*r)-C/r^6"),
-    "morse": (("D", "a", "r0"), "D*((1-exp(-a*(r-r0)))^2-1)"),
-    "mie": (
-        ("epsilon", "sigma", "n", "m"),
-        "n/(n-m)*(n/m)^(m/(n-m))*epsilon*((sigma/r)^n-(sigma/r)^m)",
-    ),
-}
 BY_TYPES = "(a/r6)^2-b/r6; r6=r^6; a=acoef(type1, type2); b=bcoef(type1, type2)"
 
 
@@ -98,10 +91,7 @@ def to_openmm(
     """
     openmm = _openmm()
     settings = nonbonded or system.nonbonded or Nonbonded()
-    if system.alchemy is not None:
-        raise QuiltError("alchemical atoms cannot be written for OpenMM")
-    if system.solvent is not None:
-        raise QuiltError("implicit solvent cannot be written for OpenMM")
+    refuse_other_parts(system, "written for OpenMM")
     if system.pair_form not in ("lennard-jones", "tabulated", *PAIR_FORMS):
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
     if settings.lennard_jones == "pme" and _sigma_epsilon(system, settings) is None:
@@ -398,14 +388,13 @@ def _form_by_types(system: System) -> tuple[str, dict[str, F64]]:
     """The energy of a pair, and its tables by their names there."""
     if system.pair_form == "lennard-jones":
         return BY_TYPES, {"acoef": np.sqrt(system.lj_a), "bcoef": system.lj_b}
-    names, energy = PAIR_FORMS[system.pair_form]
-    tables = [np.asarray(table) for table in system.pair_tables]
-    if system.pair_form == "mie":  # whose exponents OpenMM divides by, where epsilon is zero too
-        empty = tables[0] == 0
-        for k, value in ((1, 1.0), (2, 12.0), (3, 6.0)):
-            tables[k] = np.where(empty, value, tables[k])
-    words = [energy, *(f"{name}=table_{name}(type1, type2)" for name in names)]
-    return "; ".join(words), {f"table_{n}": one for n, one in zip(names, tables, strict=True)}
+    form = PAIR_FORMS[system.pair_form]
+    tables = dict(zip(form.symbols, map(np.asarray, system.pair_tables), strict=True))
+    strengths = [tables[one.symbol] for one in form.parameters if one.is_strength]
+    interact = np.any(strengths, axis=0)
+    tables |= {name: np.where(interact, tables[name], one) for name, one in form.idle.items()}
+    words = [form.energy, *(f"{name}=table_{name}(type1, type2)" for name in tables)]
+    return "; ".join(words), {f"table_{name}": table for name, table in tables.items()}
 
 
 def _sigma_epsilon(system: System, settings: Nonbonded) -> tuple[F64, F64] | None:
