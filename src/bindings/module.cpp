@@ -14,6 +14,7 @@
 #include "bindings/convert.h"
 #include "bindings/planner.h"
 #include "bindings/prediction.h"
+#include "computes/nonbonded/pair_parameters.h"
 #include "device/cuda/cuda_device.h"
 #include "device/remote/server.h"
 #include "math/error.h"
@@ -432,6 +433,7 @@ NB_MODULE(_core, module) {
   add_prediction(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a.none(), "positions"_a);
   module.def("term_forms", &term_forms);
+  module.def("tables_of_pair_forms", &tables_of_pair_forms);
   nb::class_<Device>(module, "Device")
       .def("serve", &remote::serve_device, "socket"_a, nb::call_guard<nb::gil_scoped_release>());
   module.def("make_device", &make_device, "name"_a, "threads"_a);

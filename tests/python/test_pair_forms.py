@@ -13,6 +13,8 @@ from openmm_reference import energy_and_forces
 from test_convert import by_openmm
 
 import quiltmd
+from quiltmd.description.pair_forms import PAIR_FORMS
+from quiltmd.engine.core import load_core
 from quiltmd.openmm.write import to_openmm
 
 CUTOFF = 0.9
@@ -41,12 +43,19 @@ MIE = np.array(
         [[6, 6.6, 6], [6.6, 5, 6], [6, 6, 6]],
     ]
 )
-# Tables, and the energy in OpenMM's words.
+# Tables a, b, c, d, and the energy by the textbook, in the syntax of OpenMM's custom forces.
 FORMS = {
     "buckingham": (BUCKINGHAM, "a*exp(-b*{r}) - c/{r}^6"),
     "morse": (MORSE, "a*((1 - exp(-b*({r} - c)))^2 - 1)"),
     "mie": (MIE, "c/(c-d)*(c/d)^(d/(c-d))*a*((b/{r})^c - (b/{r})^d)"),
 }
+
+
+def test_the_list_of_forms_is_that_of_the_core() -> None:
+    ours = {name: len(form.parameters) for name, form in PAIR_FORMS.items()}
+    theirs = load_core().tables_of_pair_forms()
+    assert {"lennard-jones": 2, "tabulated": 0} | ours == theirs
+    assert {name: len(tables) for name, (tables, _) in FORMS.items()} == ours
 
 
 def melt() -> tuple[Array, Array, Array, Array, Array]:

@@ -15,7 +15,7 @@ import pytest
 from boxes import BAR, Array, lj_table
 from scipy.integrate import quad
 from scipy.interpolate import CubicSpline
-from test_pair_forms import BUCKINGHAM, MIE, MORSE
+from test_pair_forms import FORMS
 from test_switching import energy_at
 from test_tabulated_pairs import DISTANCES, LAST, ROW, tables
 from test_tabulated_pairs import energies as tabulated_energies
@@ -34,9 +34,7 @@ _SPECIAL = np.array([[1, 1.3, 0], [1.3, 1, 0], [0, 0, 0]])  # follows no combina
 TABLES: dict[str, Array] = {
     "lennard-jones": np.stack([_A, _B]),
     "special": np.stack([_A * _SPECIAL, _B * np.sqrt(_SPECIAL)]),
-    "buckingham": BUCKINGHAM,
-    "morse": MORSE,
-    "mie": MIE,
+    **{form: of_types for form, (of_types, _) in FORMS.items()},
     "tabulated": tables(),
 }
 
@@ -47,18 +45,11 @@ def energy_of(form: str, i: int, j: int) -> Energy:
         spline = CubicSpline(DISTANCES, tabulated_energies()[ROW[i, j]], bc_type="natural")
         return lambda r: float(spline(r)) if r < LAST else 0.0
     p = TABLES[form][:, i, j]
-    formulas: dict[str, Energy] = {
-        "buckingham": lambda r: p[0] * np.exp(-p[1] * r) - p[2] / r**6,
-        "morse": lambda r: p[0] * ((1 - np.exp(-p[1] * (r - p[2]))) ** 2 - 1),
-        "mie": lambda r: (
-            p[2]
-            / (p[2] - p[3])
-            * (p[2] / p[3]) ** (p[3] / (p[2] - p[3]))
-            * p[0]
-            * ((p[1] / r) ** p[2] - (p[1] / r) ** p[3])
-        ),
-    }
-    return formulas.get(form, lambda r: p[0] / r**12 - p[1] / r**6)
+    if form not in FORMS:
+        return lambda r: p[0] / r**12 - p[1] / r**6
+    words = FORMS[form][1].format(r="r").replace("^", "**")
+    given = {"exp": np.exp, **dict(zip("abcd", p, strict=False))}
+    return lambda r: float(eval(words, given | {"r": r}))
 
 
 def on_mesh(form: str, i: int, j: int) -> Energy:

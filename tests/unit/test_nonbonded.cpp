@@ -50,6 +50,13 @@ void lists_do_not_depend_on_threads_or_slots() {
   }
 }
 
+void every_form_has_a_row() {
+  const std::vector<FormRow> rows = form_rows(make_molecules(kBox, 1));
+  for (const auto& [name, tables] : tables_of_pair_forms())
+    CHECK(std::any_of(rows.begin(), rows.end(),
+                      [name = name](const FormRow& row) { return row.name == name; }));
+}
+
 void every_instruction_set_agrees() {
   const Molecules molecules = make_molecules(kBox, 6);
   HostDevice device(1, host_kernels());
@@ -217,6 +224,7 @@ void parameters_without_a_barrier_are_refused() {
 int main() {
   return run_all(
       {{"lists do not depend on threads or slots", lists_do_not_depend_on_threads_or_slots},
+       {"every form has a row", every_form_has_a_row},
        {"every instruction set agrees", every_instruction_set_agrees},
        {"the bits are the same", the_bits_are_the_same},
        {"Gaussian polynomials fit", gaussian_polynomials_fit},

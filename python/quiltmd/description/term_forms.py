@@ -174,7 +174,7 @@ class TermForm:
 _MARKS: dict[str, Values] = {"+": "not negative", "#": "periodicity"}
 
 
-def _given(*words: str) -> tuple[Parameter, ...]:
+def parameters_of(*words: str) -> tuple[Parameter, ...]:
     """Parameters from "name: unit"; * behind a name: a strength; for other marks, `_MARKS`."""
     made = []
     for word in words:
@@ -187,7 +187,7 @@ def _given(*words: str) -> tuple[Parameter, ...]:
 _HARMONIC = Minimum(lambda p: p[:, 0], lambda p: p[:, 1])
 _SPRING = Minimum(lambda p: p[:, 1], lambda p: p[:, 3])  # between `lower` and `upper` or there
 _STRETCH, _BEND = "k/2*(r-length)^2", "k/2*(theta-theta0)^2"
-_FLAT_BOTTOM = _given("theta0: rad", "width: rad", "k*: kJ/mol/rad^2")
+_FLAT_BOTTOM = parameters_of("theta0: rad", "width: rad", "k*: kJ/mol/rad^2")
 _PLACE = ("a:", "b:", "c:", "x: nm", "y: nm", "z: nm")
 _FORCE = ("force x*: kJ/mol/nm", "force y*: kJ/mol/nm", "force z*: kJ/mol/nm")
 _POWERS = "c0-c1*cos(theta)+c2*cos(theta)^2-c3*cos(theta)^3+c4*cos(theta)^4-c5*cos(theta)^5"
@@ -199,7 +199,7 @@ TERM_FORMS = (
         "bonds",
         "bond",
         2,
-        _given("length+: nm", "k*+: kJ/mol/nm^2"),
+        parameters_of("length+: nm", "k*+: kJ/mol/nm^2"),
         _STRETCH,
         minimum=_HARMONIC,
     ),
@@ -209,7 +209,7 @@ TERM_FORMS = (
         "angles",
         "angle",
         3,
-        _given("theta0+: rad", "k*+: kJ/mol/rad^2"),
+        parameters_of("theta0+: rad", "k*+: kJ/mol/rad^2"),
         _BEND,
         minimum=_HARMONIC,
     ),
@@ -219,7 +219,7 @@ TERM_FORMS = (
         "torsions",
         "dihedral",
         4,
-        _given("periodicity#:", "phase: rad", "k*: kJ/mol"),
+        parameters_of("periodicity#:", "phase: rad", "k*: kJ/mol"),
         "k*(1+cos(periodicity*theta-phase))",
     ),
     TermForm(
@@ -228,11 +228,17 @@ TERM_FORMS = (
         "pairs14",
         "pair",
         2,
-        _given("charge product*: e^2", "sigma+: nm", "epsilon*+: kJ/mol"),
+        parameters_of("charge product*: e^2", "sigma+: nm", "epsilon*+: kJ/mol"),
         "4*epsilon*((sigma/r)^12-(sigma/r)^6)+138.93545764438198*charge_product/r",
     ),
     TermForm(
-        "cmap", "a torsion map (CMAP)", "cmaps", "dihedral", 5, _given("map:"), shared="cmap_maps"
+        "cmap",
+        "a torsion map (CMAP)",
+        "cmaps",
+        "dihedral",
+        5,
+        parameters_of("map:"),
+        shared="cmap_maps",
     ),
     TermForm(
         "improper",
@@ -240,7 +246,7 @@ TERM_FORMS = (
         "impropers",
         "dihedral",
         4,
-        _given("phi0: rad", "k*: kJ/mol/rad^2"),
+        parameters_of("phi0: rad", "k*: kJ/mol/rad^2"),
         "k/2*min(d,2*pi-d)^2; d=abs(theta-phi0); pi=3.141592653589793",
         minimum=_HARMONIC,
     ),
@@ -250,7 +256,7 @@ TERM_FORMS = (
         "urey_bradleys",
         "angle",
         2,
-        _given("length+: nm", "k*+: kJ/mol/nm^2"),
+        parameters_of("length+: nm", "k*+: kJ/mol/nm^2"),
         _STRETCH,
         minimum=_HARMONIC,
     ),
@@ -260,7 +266,7 @@ TERM_FORMS = (
         "ryckaert_bellemans",
         "dihedral",
         4,
-        _given(*(f"c{n}*: kJ/mol" for n in range(6))),
+        parameters_of(*(f"c{n}*: kJ/mol" for n in range(6))),
         _POWERS,
     ),
     TermForm(
@@ -269,7 +275,9 @@ TERM_FORMS = (
         "position_restraints",
         "restraint",
         1,
-        _given(*(*_PLACE, "k*: kJ/mol/nm^2", "radius: nm"), "weight x:", "weight y:", "weight z:"),
+        parameters_of(
+            *(*_PLACE, "k*: kJ/mol/nm^2", "radius: nm"), "weight x:", "weight y:", "weight z:"
+        ),
         "k/2*max(0,d-radius)^2; d=sqrt(weight_x*x^2+weight_y*y^2+weight_z*z^2)",
     ),
     TermForm(
@@ -278,7 +286,7 @@ TERM_FORMS = (
         "distance_restraints",
         "restraint",
         2,
-        _given("lower: nm", "upper: nm", "linear: nm", "k*: kJ/mol/nm^2"),
+        parameters_of("lower: nm", "upper: nm", "linear: nm", "k*: kJ/mol/nm^2"),
         "k*s*(d-s/2); s=min(d,linear-upper); d=max(lower-r,max(0,r-upper))",
         minimum=_SPRING,
     ),
@@ -306,7 +314,7 @@ TERM_FORMS = (
         "constant_forces",
         "field",
         1,
-        _given(*_PLACE, *_FORCE),
+        parameters_of(*_PLACE, *_FORCE),
         "-(force_x*x+force_y*y+force_z*z)",
     ),
     TermForm(
@@ -315,7 +323,7 @@ TERM_FORMS = (
         "opposite_forces",
         "field",
         2,
-        _given(*_FORCE),
+        parameters_of(*_FORCE),
     ),
     TermForm(
         "morse",
@@ -323,7 +331,7 @@ TERM_FORMS = (
         "morse_bonds",
         "bond",
         2,
-        _given("length+: nm", "D*+: kJ/mol", "beta+: 1/nm"),
+        parameters_of("length+: nm", "D*+: kJ/mol", "beta+: 1/nm"),
         "D*(1-exp(-beta*(r-length)))^2",
         minimum=Minimum(lambda p: p[:, 0], lambda p: 2 * p[:, 1] * p[:, 2] ** 2),
     ),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.pair_forms import PAIR_FORMS, PairForm
 from ..description.sigma_epsilon import sigma_epsilon
 from ..errors import InputError
 from .custom import BOND, globals_of, unknown
@@ -27,26 +28,33 @@ _SYMMETRIC = 1e-12
 Table = tuple[npt.NDArray[np.int32], _F64]  # atoms and parameters of terms
 
 
-def _morse(r: Array, a: Array, r0: Array) -> tuple[Array]:
-    fading = np.exp(-a * (r - r0))
-    return (fading * (fading - 2),)
+def _form_of(pair: PairForm) -> Form:
+    """What expressions are compared with: the energies of strengths of 1, each alone."""
+    root = Expression(pair.energy).root
+    strengths, others = _split(pair)
+
+    def functions(r: Array, *values: Array) -> list[Array]:
+        given: dict[str, Any] = {"r": r, **dict(zip(others, values, strict=True))}
+        if pair.larger_first:  # exchanged they are the same function
+            larger, smaller = pair.larger_first
+            given[larger] = np.where(given[larger] > given[smaller], given[larger], np.nan)
+        alone = [{name: Real(name == one) for name in strengths} for one in strengths]
+        return [evaluate([root], given | strength)[0] for strength in alone]
+
+    return Form(("r",), distances, functions, len(others))
 
 
-def _mie(r: Array, sigma: Array, n: Array, m: Array) -> tuple[Array]:
-    ratio, n = sigma / r, np.where(n > m, n, np.nan)  # exchanged they are the same function
-    return (n / (n - m) * (n / m) ** (m / (n - m)) * (ratio**n - ratio**m),)
+def _split(pair: PairForm) -> tuple[list[str], list[str]]:
+    """The symbols of the strengths of a form, and those of its other parameters."""
+    kinds = (True, False)
+    strengths, others = (
+        [one.symbol for one in pair.parameters if one.is_strength is kind] for kind in kinds
+    )
+    return strengths, others
 
 
 _LENNARD_JONES = Form(("r",), powers, lambda r: (r**-12, -(r**-6)))
-_BUCKINGHAM = Form(("r",), distances, lambda r, b: (np.exp(-b * r), -(r**-6)), 1)
-_MORSE = Form(("r",), distances, _morse, 2)
-_MIE = Form(("r",), distances, _mie, 3)
-# The order of coefficients, then parameters, as in `System.pair_tables`.
-_NAMES = {
-    _BUCKINGHAM: ("buckingham", (0, 2, 1)),
-    _MORSE: ("morse", (0, 1, 2)),
-    _MIE: ("mie", (0, 1, 2, 3)),
-}
+_FORMS = {_form_of(pair): pair for pair in PAIR_FORMS.values()}
 
 
 def pair_fields(
@@ -153,7 +161,7 @@ def _pair_tables(force: Any, kinds: _F64) -> dict[str, Any]:
     by_distance = _by_distance(force, terms, tables, count)
     if by_distance is not None:
         return {"pair_form": "tabulated", "pair_tables": by_distance, "lj_a": [], "lj_b": []}
-    forms = (_LENNARD_JONES, *_NAMES)
+    forms = (_LENNARD_JONES, *_FORMS)
     found = match(force.getEnergyFunction(), terms, forms, tables)
     if found is None:
         raise unknown(force)
@@ -161,8 +169,11 @@ def _pair_tables(force: Any, kinds: _F64) -> dict[str, Any]:
     values = _symmetric(force, every.reshape(-1, count, count))
     if found.form is _LENNARD_JONES:
         return {"lj_a": values[0], "lj_b": values[1]}
-    form, order = _NAMES[found.form]
-    return {"pair_form": form, "pair_tables": [values[k] for k in order], "lj_a": [], "lj_b": []}
+    pair = _FORMS[found.form]
+    strengths, others = _split(pair)
+    tables_of = dict(zip((*strengths, *others), values, strict=True))
+    ordered = [tables_of[symbol] for symbol in pair.symbols]
+    return {"pair_form": pair.name, "pair_tables": ordered, "lj_a": [], "lj_b": []}
 
 
 def _by_distance(

@@ -185,6 +185,17 @@ SwitchConstants<float> switch_constants(const NonbondedSettings& settings) {
   return rounded;
 }
 
+std::map<std::string, int> tables_of_pair_forms() {
+  std::map<std::string, int> tables;
+  PairForms::for_each([&tables]<class Form>(int) {
+    if constexpr (takes_any_tables<Form>)
+      tables[Form::kName] = 0;
+    else
+      tables[Form::kName] = Form::kTables;
+  });
+  return tables;
+}
+
 int form_of(const System& system, const NonbondedSettings& settings) {
   const bool switches = settings.has_switching_function();
   if (switches && !(settings.switch_distance > 0 && settings.switch_distance < settings.cutoff))

@@ -4,6 +4,8 @@
 // simulation, from the system and the settings.
 #pragma once
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "computes/nonbonded/dispersion_polynomial.h"
@@ -53,6 +55,9 @@ struct PackedPairs {
   std::vector<Float2> atoms;  // two numbers by atom (internal index)
   std::vector<float> table;   // by pair of types; empty where the atoms' numbers are enough
 };
+
+// How many tables each of PairForms takes, by name; 0: any number.
+std::map<std::string, int> tables_of_pair_forms();
 
 // The first of PairForms that has the name and number of tables of the system's form, and ends at the
 // cutoff as the settings say. Throws Error where there is none.
