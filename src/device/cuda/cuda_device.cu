@@ -94,10 +94,11 @@ int priority_of(Stream stream, int lowest, int highest) {
 CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   std::string why_none;
   const int count = count_gpus(&why_none);
-  if (count == 0) throw Error("No GPU can be used: " + why_none + ".");
+  if (count == 0)
+    throw Error("No GPU can be used: " + why_none + ". Choose device cpu, or another machine.");
   if (ordinal < 0 || ordinal >= count)
     throw Error("There is no GPU " + std::to_string(ordinal) + ": this machine has " +
-                std::to_string(count) + ", numbered from 0.");
+                std::to_string(count) + ", numbered from 0. `quiltmd devices` lists them.");
   Impl& d = *impl_;
   d.ordinal = ordinal;
   enter_gpu(ordinal);
@@ -110,9 +111,9 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
   int singles_per_double = 0;
   cuda_check(cudaDeviceGetAttribute(&singles_per_double,
                                     cudaDevAttrSingleToDoublePrecisionPerfRatio, ordinal),
-             "ask for the rate of double precision");
+             "query the speed of double precision");
   int lowest = 0, highest = 0;
-  cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "ask for stream priorities");
+  cuda_check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "query stream priorities");
   for (int index = 0; index < kStreamCount; ++index) {
     CudaContext& c = d.contexts[index];
     c.which = static_cast<Stream>(index);
@@ -172,7 +173,7 @@ PeerAccess CudaDevice::peer_access(const Device& other) const {
   if (here == there) return PeerAccess::kSameGpu;
   for (const auto& [from, to] : {std::pair{here, there}, std::pair{there, here}}) {
     int can = 0;
-    cuda_check(cudaDeviceCanAccessPeer(&can, from, to), "ask for peer access");
+    cuda_check(cudaDeviceCanAccessPeer(&can, from, to), "query peer access");
     if (!can) return PeerAccess::kNone;
   }
   return PeerAccess::kOtherGpu;
@@ -263,19 +264,20 @@ MemoryHandle CudaDevice::share(const void* pointer) const {
   d.use();
   cudaIpcMemHandle_t handle;
   cuda_check(cudaIpcGetMemHandle(&handle, const_cast<void*>(pointer)),
-             "share memory with other processes");
+             "share GPU memory with other processes");
   const auto* const bytes = reinterpret_cast<const std::byte*>(&handle);
   return {bytes, bytes + sizeof handle};
 }
 
 void* CudaDevice::open(const MemoryHandle& bytes) {
   cudaIpcMemHandle_t handle;
-  if (bytes.size() != sizeof handle) throw Error("memory of another process is not that of a GPU");
+  if (bytes.size() != sizeof handle)
+    throw Error("another process did not send a handle of GPU memory");
   std::memcpy(&handle, bytes.data(), sizeof handle);
   impl_->use();
   void* pointer = nullptr;
   cuda_check(cudaIpcOpenMemHandle(&pointer, handle, cudaIpcMemLazyEnablePeerAccess),
-             "reach the memory of another process's GPU");
+             "open GPU memory of another process");
   return pointer;
 }
 
@@ -354,7 +356,7 @@ int CudaDevice::end_recording() {
   cudaGraphExec_t executable = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphDestroy(graph);
-  cuda_check(status, "make a graph of a recording");
+  cuda_check(status, "instantiate a graph");
   cuda_check(cudaGraphUpload(executable, d.main()), "load a graph");
   const int id = d.next_recording++;
   d.recordings[id] = executable;
@@ -380,7 +382,7 @@ void CudaDevice::drop_recording(int recording) {
   const auto found = d.recordings.find(recording);
   if (found == d.recordings.end()) return;
   if (d.timer) d.timer->drop(recording);
-  cuda_check(cudaGraphExecDestroy(found->second), "drop a graph");
+  cuda_check(cudaGraphExecDestroy(found->second), "destroy a graph");
   d.recordings.erase(found);
 }
 
@@ -390,7 +392,7 @@ void CudaDevice::synchronize() {
   d.use();
   for (const CudaContext& c : d.contexts)
     if (c.which == Stream::kMain || d.has_worked[static_cast<int>(c.which)])
-      cuda_check(cudaStreamSynchronize(c.stream), "finish its work");
+      cuda_check(cudaStreamSynchronize(c.stream), "synchronize with the GPU");
 }
 
 void CudaDevice::enqueue(const char* name, Stream stream,
@@ -443,7 +445,9 @@ void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, siz
   Impl& d = *impl_;
   d.use();
   const auto function = cuda_kernels().find(key);
-  if (!function) throw Error(std::string("The GPU has no kernel for ") + key.name + ".");
+  if (!function)
+    throw Error(std::string("the cuda device has no kernel for the operation ") + key.name +
+                ": add one to the folder's *.cu");
   d.enter(stream);
   function(parameters, context(stream));
 }

@@ -34,10 +34,10 @@ int count_gpus(std::string* why_none) {
   cudaDriverGetVersion(&driver);
   if (status == cudaErrorInsufficientDriver && driver > 0) {
     char text[160];
-    std::snprintf(text, sizeof text,
-                  "the NVIDIA driver supports CUDA %d.%d, this program needs CUDA %d.%d: update it",
-                  driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
-                  CUDART_VERSION % 1000 / 10);
+    std::snprintf(
+        text, sizeof text,
+        "the NVIDIA driver supports CUDA %d.%d, this program needs CUDA %d.%d: update the driver",
+        driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
     *why_none = text;
   } else if (status == cudaErrorInsufficientDriver || status == cudaErrorNoDevice || driver == 0) {
     *why_none = driver ? "the NVIDIA driver finds no GPU" : "no NVIDIA driver is installed";
@@ -73,7 +73,8 @@ bool has_context(int ordinal) {
 void enter_gpu(int ordinal) {
   const bool is_first = !has_context(ordinal);
   cuda_check(cudaSetDevice(ordinal), "select the GPU");
-  if (is_first) cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, kStack), "limit stacks");
+  if (is_first)
+    cuda_check(cudaDeviceSetLimit(cudaLimitStackSize, kStack), "limit the size of stacks");
 }
 
 std::string architecture_of(const cudaDeviceProp& p) {
@@ -88,7 +89,7 @@ std::string missing_code(const cudaDeviceProp& properties) {
   if (status != cudaErrorNoKernelImageForDevice && status != cudaErrorInvalidDeviceFunction)
     return cudaGetErrorString(status);
   return "this build has no code for compute capability " + architecture_of(properties) +
-         "; build with QUILTMD_CUDA_ARCHITECTURES=" + std::to_string(properties.major) +
+         "; build Quilt with QUILTMD_CUDA_ARCHITECTURES=" + std::to_string(properties.major) +
          std::to_string(properties.minor);
 }
 
@@ -152,7 +153,7 @@ std::vector<CudaDeviceReport> cuda_devices(SelfTest test) {
   const int count = count_gpus(&why_none);
   if (count == 0) return {no_gpu(why_none)};
   int before = 0;
-  cuda_check(cudaGetDevice(&before), "ask for the thread's GPU");
+  cuda_check(cudaGetDevice(&before), "query the GPU of the thread");
   std::vector<CudaDeviceReport> reports(static_cast<size_t>(count));
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     CudaDeviceReport& report = reports[static_cast<size_t>(ordinal)];

@@ -74,7 +74,7 @@ void enable_peer_access(const std::vector<int>& ordinals) {
       if (status == cudaErrorPeerAccessAlreadyEnabled)
         cudaGetLastError();
       else
-        cuda_check(status, ("reach the memory of GPU " + std::to_string(to)).c_str());
+        cuda_check(status, ("enable peer access to GPU " + std::to_string(to)).c_str());
     }
 }
 

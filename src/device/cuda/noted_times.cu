@@ -25,7 +25,7 @@ class DuringRecording {
 
 bool is_recorded(cudaStream_t stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  cuda_check(cudaStreamIsCapturing(stream, &status), "look at a stream");
+  cuda_check(cudaStreamIsCapturing(stream, &status), "query a stream");
   return status != cudaStreamCaptureStatusNone;
 }
 
@@ -174,7 +174,7 @@ void NotedTimes::start_over() {
 
 void NotedTimes::collect() {
   if (!direct_->launches().empty()) {
-    cuda_check(cudaDeviceSynchronize(), "finish its work");
+    cuda_check(cudaDeviceSynchronize(), "synchronize with the GPU");
     direct_->copy(stream_);
     cuda_check(cudaStreamSynchronize(stream_), "read times of launches");
     read(*direct_, 0);
