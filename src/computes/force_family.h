@@ -55,6 +55,9 @@ struct Work {
   int phase = 0;
   // Only a share of it, where the schedule may divide it.
   std::function<void(Stream, int list_age, Share)> launch_share = {};
+  // Whether it goes on a stream where nothing waits for it but the end of the step: of a family whose work is
+  // short, all of it.
+  bool apart = false;
 };
 
 // What ranks hand over when a family's work of a phase is done: arrays by slot. Integers are summed, so that

@@ -299,6 +299,7 @@ class ForceTasks {
     const bool pairs_lead = !sum_ && !rebuilt_ && view_.ranks == 1;
     const bool listed = piece.work->lists == Lists::kUsed;
     const bool awaited = view_.ranks > 1 && piece.family->is_awaited(*piece.work);
+    if (piece.work->apart) return Stream::kBoundary;
     if (awaited && !(listed && rebuilt_)) return Stream::kBoundary;
     return (listed ? pairs_lead : rebuilt_) ? Stream::kMain : Stream::kSide;
   }

@@ -93,10 +93,12 @@ Schedule proxies_and_lists_schedule(RankMemory& memory, const RankView& view) {
   add_proxies(chain, memory, view.plan());
   if (memory.setup.grid.is_open())
     chain.add("spread", [&m = memory](Post&) { m.device.launch(m.slots.check_spread()); });
-  // What makes lists goes beside the rest: the long-range sum need not wait for it.
+  // What makes lists goes beside the rest, and so does what has a stream of its own in steps: the long-range sum
+  // need not wait for it.
   for (Rebuilt* part : memory.rebuilt)
     for (const Work& work : part->rebuild_work()) {
-      const Stream stream = work.lists == Lists::kUsed ? Stream::kSide : Stream::kMain;
+      const bool lists = work.lists == Lists::kUsed;
+      const Stream stream = work.apart ? Stream::kBoundary : lists ? Stream::kSide : Stream::kMain;
       s.add({work.name, Priority::kLocal, stream, chain.last(),
              [launch = work.launch, stream](Post&) { launch(stream, 0); }});
     }

@@ -230,6 +230,32 @@ def test_a_ghost_on_another_atom_has_finite_forces() -> None:
         np.testing.assert_allclose(forces[LENGTH:], expected[LENGTH:], atol=0.05)
 
 
+def test_coincident_alchemical_atoms_have_finite_derivatives() -> None:
+    """At lambda 1 the charges of two scale the energy by a square, whose derivative is 0 wherever they are."""
+    plain, state = solute_in_water()
+    system = quiltmd.decouple(plain, range(LENGTH), intramolecular="scale")
+    found = []
+    for apart in (0.0, 1e-5):
+        positions = np.array(state.positions)
+        positions[4] = positions[0] + [apart, 0, 0]
+        together = quiltmd.State.start(plain, positions, state.box)
+        found.append(simulate(at_lambdas(system, 1.0, 0.5), together).dhdl())
+    np.testing.assert_allclose(*found, rtol=1e-3, atol=1e-2)
+
+
+def test_pairs_beyond_the_room_for_them_are_counted() -> None:
+    """Of a droplet in a large empty box, whose mean density says little of what is near an atom."""
+    plain, start = solute_in_water()
+    box = np.eye(3) * 6.0
+    state = quiltmd.State.start(plain, start.positions, box)
+    system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 0.5, 0.0)
+    nonbonded = settings(state, pme_grid=(64,) * 3, pme_alpha=3.6)
+    forces = quiltmd.reference(system, state, nonbonded)[1]
+    simulation = simulate(system, state, nonbonded)
+    assert np.abs(simulation.forces() - forces)[:LENGTH].max() < 0.05
+    simulation.run(5)
+
+
 def run_of(system: Any, state: Any, **where: Any) -> tuple[Any, Any]:
     """A run whose lambdas change on the way: its end, and all energies there."""
     simulation = simulate(system, state, integrator=quiltmd.LangevinMiddle(seed=4), **where)

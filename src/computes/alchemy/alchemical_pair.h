@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an alchemical atom has with another, and where the two meet: written once, for hosts and GPUs.
+// What an alchemical atom has with another: written once, for hosts and GPUs.
 //
 // Positions are those of the kernels of pairs, in single precision from the patch's centre: proxies of atoms
 // without bonded terms have no more of them. Whatever is made of them is in double precision.
@@ -39,7 +39,8 @@ struct AlchemicalPair {
   QMD_HD double coulomb() const { return has_charge() ? scale * product * rest.energy : 0; }
   QMD_HD double slope(Lambda by, const Scales& now) const {
     if (by == kLambdaVdw) return -soft.slope;
-    return product == 0 ? 0 : now.slope_of_charges(scaled) * product * rest.energy;
+    const double charges = now.slope_of_charges(scaled) * product;
+    return charges == 0 ? 0 : charges * rest.energy;  // which may be infinite
   }
   // The energy at a state less that now.
   QMD_HD double change(const SoftCore& core, const Scales& now, const Scales& state) const {
@@ -56,63 +57,24 @@ struct AlchemicalPair {
 class AlchemicalPairs {
  public:
   QMD_HD explicit AlchemicalPairs(const AlchemicalForces& op)
-      : now(op.conditions->lambdas),
-        op_(op),
-        reach2_(1.001f * static_cast<float>(op.core.cutoff2)) {}
+      : now(op.conditions->lambdas), op_(op) {}
 
-  // Where the alchemical atom is from the centre of the patch.
-  QMD_HD Vec3f from_patch(const Meeting& m) const {
-    const Float4 atom = op_.slots.local[m.atom & kSlotMask];
-    const Vec3f shift = op_.grid.shifts[m.atom >> kSlotBits] - op_.grid.shifts[m.code];
-    return Vec3f{atom.x, atom.y, atom.z} + shift;
-  }
-
-  // Whether atom `slot` of the patch may be within the cutoff of the alchemical one, which is at `from`, and the
-  // two have not met elsewhere: in single precision, with room for its rounding.
-  QMD_HD bool meet(const Meeting& m, const Vec3f& from, int slot) const {
-    const Float4 other = op_.slots.local[slot];
-    const float x = from.x - other.x, y = from.y - other.y, z = from.z - other.z;
-    if (x * x + y * y + z * z >= reach2_) return false;
-    const int atom = slot_of(m.atom);
-    const bool may_be_again = m.code == 0 && (m.atom >> kSlotBits != 0 || slot <= atom);
-    return !may_be_again || (slot != atom && !full(slot).is_alchemical);
-  }
-
-  // The pair of an alchemical atom and another, as entries of a list; false where it does not count.
-  QMD_HD bool find(uint32_t first, uint32_t second, AlchemicalPair& pair) const {
-    const int i = slot_of(first), j = slot_of(second);
-    pair.way = place(first) - place(second);
-    pair.r2 = dot(pair.way, pair.way);
-    if (pair.r2 >= op_.core.cutoff2 || op_.exclusions.has(op_.slots.atom[i], op_.slots.atom[j]))
-      return false;
-    const FullAtom &own = full(i), &other = full(j);
-    const int64_t entry = static_cast<int64_t>(own.pair_type) * op_.types + other.pair_type;
-    pair.a = op_.a[entry];
-    pair.b = op_.b[entry];
+  // One that is near; false where it is beyond the cutoff, or no pair.
+  QMD_HD bool near(const PlacedPair& placed, AlchemicalPair& pair) const {
+    if (!put(placed, pair) || pair.r2 >= op_.core.cutoff2) return false;
     pair.soft = soft_lennard_jones(op_.core, pair.a, pair.b, now.van_der_waals, pair.r2);
-    pair.product = own.charge * (other.is_alchemical ? other.charge : op_.slots.local[j].w);
-    pair.scaled = 1 + other.is_alchemical;
-    pair.scale = now.of_charges(pair.scaled);
     // Without charge, and no energies asked for, the potential is not needed.
     if (pair.product != 0 && (op_.energy || pair.scale != 0)) pair.rest = rest_of_mesh(pair.r2);
     return true;
   }
 
-  // An excluded pair, whose charges are taken back from the mesh.
-  QMD_HD AlchemicalPair excluded(const uint32_t* entry) const {
-    const ExcludedCharges charges = op_.excluded[entry[2]];
-    const Vec3d way = place(entry[0]) - place(entry[1]);
-    const double r2 = dot(way, way);
-    const SmoothValue smooth = smooth_coulomb(op_.smooth, r2);
-    return {way,
-            r2,
-            0,
-            0,
-            {0, 0, 0},
-            charges.product,
-            charges.scaled,
-            {-smooth.energy, -smooth.force},
-            now.of_charges(charges.scaled)};
+  // An excluded one, whose charges are taken back from the mesh.
+  QMD_HD bool excluded(const PlacedPair& placed, AlchemicalPair& pair) const {
+    if (!put(placed, pair)) return false;
+    const SmoothValue smooth = smooth_coulomb(op_.smooth, pair.r2);
+    pair.soft = {0, 0, 0};
+    pair.rest = {-smooth.energy, -smooth.force};
+    return true;
   }
 
   QMD_HD static int slot_of(uint32_t entry) { return static_cast<int>(entry & kSlotMask); }
@@ -120,7 +82,17 @@ class AlchemicalPairs {
   const Scales now;
 
  private:
-  QMD_HD const FullAtom& full(int slot) const { return op_.atoms[op_.slots.atom[slot]]; }
+  QMD_HD bool put(const PlacedPair& placed, AlchemicalPair& pair) const {
+    if (placed.scaled == 0) return false;
+    pair.way = place(placed.first) - place(placed.second);
+    pair.r2 = dot(pair.way, pair.way);
+    pair.a = placed.a;
+    pair.b = placed.b;
+    pair.product = placed.product;
+    pair.scaled = placed.scaled;
+    pair.scale = now.of_charges(placed.scaled);
+    return true;
+  }
 
   QMD_HD Vec3d place(uint32_t entry) const {
     const Float4 local = op_.slots.local[slot_of(entry)];
@@ -135,7 +107,6 @@ class AlchemicalPairs {
   }
 
   const AlchemicalForces& op_;
-  const float reach2_;
 };
 
 }  // namespace quiltmd

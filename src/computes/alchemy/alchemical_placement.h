@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which meetings and excluded pairs of alchemical atoms are computed here: written once, for hosts and GPUs;
-// runs when lists are built.
+// Which pairs of alchemical atoms are computed here: written once, for hosts and GPUs; runs when lists are built.
 #pragma once
 
 #include "computes/alchemy/operations.h"
@@ -27,13 +26,12 @@ class AlchemicalPlacer {
     table_.row = op.excluded_rows;
   }
 
-  QMD_HD int meetings() const { return op_.atom_count * (2 * op_.grid.codes - 1); }
+  // That an atom might have: in the compute of its own patch with every code, and in those in which its patch
+  // has another code with the compute's own one.
+  QMD_HD int meetings_of_one() const { return 2 * op_.grid.codes - 1; }
 
-  // Of one of all that there might be: each atom in the compute of its own patch with every code, and in
-  // those in which its patch has another code with the compute's own one.
-  QMD_HD bool find_meeting(int number, Meeting& found) const {
-    const int of_one = 2 * op_.grid.codes - 1, which = number % of_one;
-    const int slot = op_.slot_of_atom[op_.atoms[number / of_one]];
+  QMD_HD bool find_meeting(int atom, int which, Meeting& found) const {
+    const int slot = op_.slot_of_atom[op_.atoms[atom]];
     if (slot < 0) return false;
     const Int3 cell = op_.patches[op_.slots.patch[slot / kClusterSize]].cell;
     const bool is_own = which < op_.grid.codes;
@@ -48,11 +46,46 @@ class AlchemicalPlacer {
     return true;
   }
 
-  QMD_HD Found find_excluded(int pair, uint32_t* placed) const {
-    return TermPlacer(terms_).place<ExcludedPlaces>(table_, pair, placed);
+  // Where the alchemical atom is from the centre of the patch.
+  QMD_HD Vec3f from_patch(const Meeting& m) const {
+    const Float4 atom = op_.slots.local[m.atom & kSlotMask];
+    const Vec3f shift = op_.grid.shifts[m.atom >> kSlotBits] - op_.grid.shifts[m.code];
+    return Vec3f{atom.x, atom.y, atom.z} + shift;
+  }
+
+  // Whether atom `slot` of the patch is within reach of the alchemical one, which is at `from`, the two have
+  // not met elsewhere, and are not excluded.
+  QMD_HD bool meet(const Meeting& m, const Vec3f& from, int slot) const {
+    const Float4 other = op_.slots.local[slot];
+    const float x = from.x - other.x, y = from.y - other.y, z = from.z - other.z;
+    if (x * x + y * y + z * z >= op_.reach * op_.reach) return false;
+    const int atom = slot_of(m.atom);
+    const bool may_be_again = m.code == 0 && (m.atom >> kSlotBits != 0 || slot <= atom);
+    if (may_be_again && (slot == atom || full(slot).is_alchemical)) return false;
+    return !op_.exclusions.has(op_.slots.atom[atom], op_.slots.atom[slot]);
+  }
+
+  QMD_HD PlacedPair near_pair(uint32_t first, uint32_t second) const {
+    const FullAtom &own = full(slot_of(first)), &other = full(slot_of(second));
+    const int64_t types = static_cast<int64_t>(own.pair_type) * op_.types + other.pair_type;
+    const double charge = other.is_alchemical ? other.charge : op_.slots.local[slot_of(second)].w;
+    return {first,        second,       own.charge * charge,
+            op_.a[types], op_.b[types], 1 + other.is_alchemical};
+  }
+
+  QMD_HD Found find_excluded(int number, PlacedPair& pair) const {
+    uint32_t placed[3];
+    const Found found = TermPlacer(terms_).place<ExcludedPlaces>(table_, number, placed);
+    if (found != Found::kHere) return found;
+    const ExcludedCharges charges = op_.excluded_charges[number];
+    pair = {placed[0], placed[1], charges.product, 0, 0, charges.scaled};
+    return found;
   }
 
  private:
+  QMD_HD static int slot_of(uint32_t entry) { return static_cast<int>(entry & kSlotMask); }
+  QMD_HD const FullAtom& full(int slot) const { return op_.full[op_.slots.atom[slot]]; }
+
   QMD_HD int index_of(Int3 cell) const {
     int index = 0;
     for (int d = 0; d < 3; ++d) {

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/alchemy/alchemy_memory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 #include "computes/alchemy/physics.h"
 #include "computes/energies.h"
 #include "computes/lists/exclusion_arrays.h"
+#include "math/error.h"
 #include "math/units.h"
 
 namespace quiltmd {
 namespace {
+
+// Pairs are counted by 32 bits.
+constexpr double kMostPairs = 1 << 30;
+// What GPUs fill of the last warps of an atom may be little: placing takes four of them.
+constexpr double kPartOfWarps = 4 * 32;
 
 std::vector<FullAtom> full_atoms(const System& system) {
   std::vector<FullAtom> atoms;
@@ -24,8 +32,9 @@ std::vector<FullAtom> full_atoms(const System& system) {
 
 }  // namespace
 
-AlchemyMemory::AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings)
-    : slots_(slots), make_(slots.device) {
+AlchemyMemory::AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings,
+                             double reach)
+    : slots_(slots), reach_(reach), make_(slots.device) {
   const System& system = slots.system;
   const Alchemy& alchemy = *system.alchemy;
   atoms_ = make_.filled(alchemy.atoms);
@@ -60,7 +69,7 @@ void AlchemyMemory::make_excluded_pairs() {
   excluded_atoms_ = make_.filled(ends);
   excluded_ = make_.filled(charges);
   excluded_rows_ = make_.filled(rows);
-  placed_excluded_ = make_.room<uint32_t>(3 * charges.size());
+  placed_excluded_ = make_.room<PlacedPair>(charges.size());
 }
 
 void AlchemyMemory::make_physics(const NonbondedSettings& settings) {
@@ -77,33 +86,61 @@ void AlchemyMemory::set_plan(const RankPlan& plan) {
   for (const int c : plan.computes) here[static_cast<size_t>(c)] = 1;
   make_.renew(computed_here_, here);
   make_.renew(placed_index_, slots_.placed_index());
-  // An atom is in the compute of its patch, which meets all codes, and in one of each other code.
-  const int meetings_of_one = 2 * slots_.patch_grid.codes() - 1;
-  make_.renew(meetings_, atoms_.size() * static_cast<size_t>(meetings_of_one));
+  const double density = slots_.system.atom_count() / slots_.patch_grid.box.volume();
+  const double of_one = density * 4.0 / 3.0 * kPi * std::pow(reach_, 3);
+  make_room_for_pairs(static_cast<double>(atoms_.size()) * (of_one + kPartOfWarps));
+}
+
+// A quarter more: solutes may be denser than what is around them.
+void AlchemyMemory::make_room_for_pairs(double count) {
+  const auto wanted = static_cast<size_t>(std::min(1.25 * count, kMostPairs));
+  if (wanted > near_.size()) make_.renew(near_, wanted);
+}
+
+// As lists do, also where the room that lacked is that of others.
+void AlchemyMemory::make_room(const Faults&) {
+  const int32_t need = counts_.download()[kNearPairs];
+  if (need < 0 || need > kMostPairs)
+    throw Error("alchemical atoms have more than " +
+                std::to_string(static_cast<int64_t>(kMostPairs)) +
+                " pairs on one rank: use more ranks, a shorter cutoff or fewer alchemical atoms");
+  if (static_cast<size_t>(need) > near_.size()) make_room_for_pairs(need);
+  slots_.device.launch(place_alchemy());
 }
 
 std::vector<Work> AlchemyMemory::rebuild_work() {
-  return {{"alchemy.place", Positions::kWithProxies, Lists::kNotUsed,
-           [this](Stream stream, int) { slots_.device.launch(place_alchemy(), stream); }}};
+  Work work{"alchemy.place", Positions::kWithProxies, Lists::kNotUsed,
+            [this](Stream stream, int) { slots_.device.launch(place_alchemy(), stream); }};
+  work.apart = true;
+  return {work};
 }
 
 std::vector<Work> AlchemyMemory::step_work(Energies energies) {
-  return {
-      {"alchemy", Positions::kWithProxies, Lists::kNotUsed, [this, energies](Stream stream, int) {
-         slots_.device.launch(alchemical_forces(energies), stream);
-       }}};
+  Work work{"alchemy", Positions::kWithProxies, Lists::kNotUsed,
+            [this, energies](Stream stream, int) {
+              slots_.device.launch(alchemical_forces(energies), stream);
+            }};
+  work.apart = true;
+  return {work};
 }
 
 PlacedAlchemy AlchemyMemory::placed() const {
-  return {meetings_.data(), placed_excluded_.data(), counts_.data()};
+  return {near_.data(), placed_excluded_.data(), static_cast<int>(near_.size()), counts_.data()};
 }
 
 PlaceAlchemy AlchemyMemory::place_alchemy() const {
   PlaceAlchemy op{};
   op.atoms = atoms_.data();
   op.atom_count = static_cast<int>(atoms_.size());
+  op.full = full_atoms_.data();
+  op.exclusions = {exclusion_start_.data(), partners_.data()};
+  op.a = a_.data();
+  op.b = b_.data();
+  op.types = slots_.system.pair_type_count;
+  op.reach = static_cast<float>(reach_);
   op.excluded_atoms = excluded_atoms_.data();
   op.excluded_rows = excluded_rows_.data();
+  op.excluded_charges = excluded_.data();
   op.excluded_pairs = static_cast<int>(excluded_.size());
   op.slots = slots_.slots();
   op.patches = slots_.patches.data();
@@ -122,16 +159,8 @@ AlchemicalForces AlchemyMemory::alchemical_forces(Energies energies) const {
   AlchemicalForces op{};
   op.slots = slots_.slots();
   op.grid = slots_.grid_view();
-  op.patches = slots_.patches.data();
   op.placed = placed();
-  op.most_meetings = static_cast<int>(meetings_.size());
   op.most_excluded = static_cast<int>(excluded_.size());
-  op.atoms = full_atoms_.data();
-  op.exclusions = {exclusion_start_.data(), partners_.data()};
-  op.excluded = excluded_.data();
-  op.a = a_.data();
-  op.b = b_.data();
-  op.types = slots_.system.pair_type_count;
   op.core = core_;
   op.smooth = smooth_;
   op.coulomb_shift = coulomb_shift_;

@@ -14,11 +14,13 @@ namespace quiltmd {
 
 class AlchemyMemory final : public ForceFamily {
  public:
-  AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings);
+  // Pairs are listed up to `reach`, nm.
+  AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings, double reach);
 
   void set_plan(const RankPlan& plan) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
+  void make_room(const Faults& faults) override;
   size_t bytes() const override { return make_.bytes(); }
 
   PlaceAlchemy place_alchemy() const;
@@ -27,20 +29,22 @@ class AlchemyMemory final : public ForceFamily {
  private:
   void make_excluded_pairs();
   void make_physics(const NonbondedSettings& settings);
+  void make_room_for_pairs(double count);
   PlacedAlchemy placed() const;
 
   const SlotMemory& slots_;
+  const double reach_;
   BufferMaker make_;
   SoftCore core_{};
   SmoothCoulomb smooth_{};
   double coulomb_shift_ = 0;
   Buffer<int32_t> atoms_, exclusion_start_, partners_, excluded_atoms_;
-  Buffer<uint32_t> excluded_rows_, placed_excluded_;
+  Buffer<uint32_t> excluded_rows_;
   Buffer<FullAtom> full_atoms_;
   Buffer<ExcludedCharges> excluded_;
   Buffer<double> a_, b_, series_;
   Buffer<Lambdas> states_;
-  Buffer<Meeting> meetings_;
+  Buffer<PlacedPair> near_, placed_excluded_;
   Buffer<int32_t> counts_, placed_index_;
   Buffer<int8_t> computed_here_;
 };

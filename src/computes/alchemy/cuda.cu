@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alchemical atoms on a GPU, in double precision as on the host: one warp for one meeting of an atom with a
-// patch. Its lanes look at the atoms of the patch side by side; the few that are near go to a queue in
-// shared memory, across meetings, so that lanes have pairs to evaluate 32 at a time.
+// Alchemical atoms on a GPU, in double precision as on the host: a lane for one pair. When atoms have been laid
+// out a block takes an alchemical atom: its warps look at the atoms of the patches that it meets, side by side,
+// and those within reach go to a queue in shared memory, and from there to the list 32 at a time. So a warp of
+// a step has one alchemical atom, adds up the forces on it, and ends when it has evaluated one pair a lane: a
+// step waits for no more than that.
 //
 // Whatever is added is in fixed point, pair by pair, so no result depends on the order of pairs.
 #include <algorithm>
@@ -17,8 +19,9 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 128, kWarps = kThreads / kWarp;
-constexpr int kBlocksPerProcessor = 8;  // at most; warps take one meeting after the other
+constexpr int kPlacers = 128, kPlacingWarps = kPlacers / kWarp;
+constexpr int kThreads = 64, kWarps = kThreads / kWarp;  // small blocks find room beside others
+constexpr int kBlocksPerProcessor = 16;  // at most; warps take one group of pairs after the other
 
 // ---- Placement -----------------------------------------------------------------------------
 
@@ -36,44 +39,98 @@ __device__ __forceinline__ int next_place(int32_t* count, bool found) {
   return __shfl_sync(kAllLanes, first, 0) + __popc(finders & ((1u << lane) - 1));
 }
 
-// Blocks of meetings come first, then those of excluded pairs.
-__global__ void __launch_bounds__(kThreads)
-    place_alchemy_kernel(const __grid_constant__ PlaceAlchemy op, int meeting_blocks,
-                         LaunchTimes* times) {
+// Pairs that wait to be listed: fewer than a warp's, and what it finds next.
+struct Queue {
+  uint32_t first[2 * kWarp], second[2 * kWarp];
+};
+
+// A warp's worth of pairs, those queued from place `begin` on; lanes from `end` on have none.
+__device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
+                                     const Queue& queue, int begin, int end) {
+  const int lane = static_cast<int>(threadIdx.x % kWarp);
+  int place = 0;
+  if (lane == 0) place = atomicAdd(op.placed.counts + kNearPairs, kWarp);
+  place = __shfl_sync(kAllLanes, place, 0);
+  if (place > op.placed.near_capacity - kWarp) {
+    if (lane == 0) atomicMax(&op.faults->room_needed[kListEntries], 1);
+    return;
+  }
+  PlacedPair pair{};
+  if (begin + lane < end)
+    pair = placer.near_pair(queue.first[begin + lane], queue.second[begin + lane]);
+  op.placed.near[place + lane] = pair;
+}
+
+// The pairs of an alchemical atom; all threads of a block.
+__device__ __forceinline__ void place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
+                                            int atom) {
+  __shared__ Meeting meetings[kPlacers];
+  __shared__ Queue queues[kPlacingWarps];
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
+  Queue& queue = queues[warp];
+  int waiting = 0;
+  for (int first = 0; first < placer.meetings_of_one(); first += kPlacers) {
+    Meeting own;
+    const bool found =
+        first + thread < placer.meetings_of_one() && placer.find_meeting(atom, first + thread, own);
+    int count;
+    const int place = block_sum(found ? 1 : 0, &count);
+    if (found) meetings[place] = own;
+    __syncthreads();
+    for (int m = warp; m < count; m += kPlacingWarps) {
+      const Meeting meeting = meetings[m];
+      const PlacedPatch patch = op.patches[meeting.patch];
+      const Vec3f from = placer.from_patch(meeting);
+      for (int begin = 0; begin < patch.atoms; begin += kWarp) {
+        const int slot = patch.start + begin + lane;
+        const bool near = begin + lane < patch.atoms && placer.meet(meeting, from, slot);
+        const unsigned nears = __ballot_sync(kAllLanes, near);
+        const int at = waiting + __popc(nears & ((1u << lane) - 1));
+        if (near) {
+          queue.first[at] = meeting.atom;
+          queue.second[at] = meeting.entry_of(slot);
+        }
+        waiting += __popc(nears);
+        __syncwarp();
+        if (waiting < kWarp) continue;
+        waiting -= kWarp;
+        list(op, placer, queue, waiting, waiting + kWarp);
+        __syncwarp();
+      }
+    }
+    __syncthreads();
+  }
+  if (waiting) list(op, placer, queue, 0, waiting);
+}
+
+// Blocks of alchemical atoms come first, then those of excluded pairs.
+__global__ void __launch_bounds__(kPlacers)
+    place_alchemy_kernel(const __grid_constant__ PlaceAlchemy op, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
   if (op.faults->refused) return;
   const AlchemicalPlacer placer(op);
-  const int block = static_cast<int>(blockIdx.x), thread = static_cast<int>(threadIdx.x);
-  if (block < meeting_blocks) {
-    const int number = block * kThreads + thread;
-    Meeting meeting;
-    const bool found = number < placer.meetings() && placer.find_meeting(number, meeting);
-    const int at = next_place(op.placed.counts + kMeetings, found);
-    if (found) op.placed.meetings[at] = meeting;
-    return;
-  }
-  const int pair = (block - meeting_blocks) * kThreads + thread;
-  uint32_t entry[3];
+  const int block = static_cast<int>(blockIdx.x);
+  if (block < op.atom_count) return place_pairs(op, placer, block);
+  const int number = (block - op.atom_count) * kPlacers + static_cast<int>(threadIdx.x);
+  PlacedPair pair{};
   const Found where =
-      pair < op.excluded_pairs ? placer.find_excluded(pair, entry) : Found::kElsewhere;
+      number < op.excluded_pairs ? placer.find_excluded(number, pair) : Found::kElsewhere;
   if (where == Found::kTooWide)
     report_fault(*op.faults, &op.faults->blowup_step, &op.faults->blowup_atom, *op.step,
-                 op.excluded_atoms[2 * pair]);
+                 op.excluded_atoms[2 * number]);
   const int at = next_place(op.placed.counts + kExcludedPairs, where == Found::kHere);
-  if (where == Found::kHere)
-    for (int k = 0; k < 3; ++k) op.placed.excluded[3 * static_cast<int64_t>(at) + k] = entry[k];
+  if (where == Found::kHere) op.placed.excluded[at] = pair;
 }
 
 void place_alchemy(const PlaceAlchemy& op, CudaContext& context) {
-  const int64_t meetings = static_cast<int64_t>(op.atom_count) * (2 * op.grid.codes - 1);
-  const unsigned of_meetings = blocks_for(meetings, kThreads);
   launch(context, {PlaceAlchemy::kName, 1, kPlacedKinds, 0, Start::kEarly}, clear_counts,
          op.placed.counts, op.faults);
+  const unsigned of_atoms = static_cast<unsigned>(op.atom_count);
   launch(context,
-         {PlaceAlchemy::kName, of_meetings + blocks_for(op.excluded_pairs, kThreads), kThreads, 0,
+         {PlaceAlchemy::kName, of_atoms + blocks_for(op.excluded_pairs, kPlacers), kPlacers, 0,
           Start::kEarly},
-         place_alchemy_kernel, op, static_cast<int>(of_meetings));
+         place_alchemy_kernel, op);
 }
 
 // ---- Forces --------------------------------------------------------------------------------
@@ -86,18 +143,13 @@ struct BlockSum {
 
 extern __shared__ long long block_sums[];
 
-// Pairs that wait to be evaluated: at most a warp's, and what it finds next.
-struct Queue {
-  uint32_t first[2 * kWarp], second[2 * kWarp];
-};
-
 // Lanes without a pair bring zero.
 __device__ __forceinline__ void add_to_block(int sum, double value, int lane) {
   const long long all = warp_sum(to_fixed(value, kEnergyScale));
   if (lane == 0) add_fixed(reinterpret_cast<int64_t*>(block_sums + sum), all);
 }
 
-// Forces on the alchemical atoms of a warp's pairs, which are one for the most part, and on the others.
+// Forces on the alchemical atoms of a warp's pairs, which are one where these are near pairs, and on the others.
 __device__ __forceinline__ void add_forces(const AlchemicalForces& op, bool counts, int i, int j,
                                            const Vec3d& force, int lane) {
   const int first = __shfl_sync(kAllLanes, i, 0);
@@ -105,19 +157,19 @@ __device__ __forceinline__ void add_forces(const AlchemicalForces& op, bool coun
 #pragma unroll
   for (int d = 0; d < 3; ++d) {
     const long long component = counts ? to_fixed(force[d], kForceScale) : 0;
+    if (counts) add_fixed(op.slots.force[d] + j, -component);
     const long long all = is_one ? warp_sum(component) : component;
     if (is_one ? lane == 0 : counts) add_fixed(op.slots.force[d] + i, all);
-    if (counts) add_fixed(op.slots.force[d] + j, -component);
   }
 }
 
 template <bool kEnergy>
 __device__ __forceinline__ void add(const AlchemicalForces& op, const Scales& now, bool counts,
-                                    const AlchemicalPair& pair, uint32_t first, uint32_t second) {
+                                    const AlchemicalPair& pair, const PlacedPair& placed) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const Vec3d force = counts ? pair.force() * pair.way : Vec3d{0, 0, 0};
-  add_forces(op, counts, AlchemicalPairs::slot_of(first), AlchemicalPairs::slot_of(second), force,
-             lane);
+  add_forces(op, counts, AlchemicalPairs::slot_of(placed.first),
+             AlchemicalPairs::slot_of(placed.second), force, lane);
   if constexpr (kEnergy) {
     Symmetric virial{};
     if (counts) virial.add_product(force, pair.way);
@@ -136,48 +188,6 @@ __device__ __forceinline__ void add(const AlchemicalForces& op, const Scales& no
   }
 }
 
-// Each lane one pair, of those queued from place `begin` on.
-template <bool kEnergy>
-__device__ __forceinline__ void evaluate(const AlchemicalForces& op, const AlchemicalPairs& pairs,
-                                         const Queue& queue, int begin, int end) {
-  const int lane = static_cast<int>(threadIdx.x % kWarp), at = min(begin + lane, end - 1);
-  const uint32_t first = queue.first[at], second = queue.second[at];
-  AlchemicalPair pair;
-  const bool counts = pairs.find(first, second, pair) && begin + lane < end;
-  add<kEnergy>(op, pairs.now, counts, pair, first, second);
-}
-
-template <bool kEnergy>
-__device__ __forceinline__ void meet(const AlchemicalForces& op, const AlchemicalPairs& pairs,
-                                     Queue& queue, int warp, int warps) {
-  const int lane = static_cast<int>(threadIdx.x % kWarp);
-  const int meetings = op.placed.counts[kMeetings];
-  int waiting = 0;
-  for (int m = warp; m < meetings; m += warps) {
-    const Meeting meeting = op.placed.meetings[m];
-    const PlacedPatch patch = op.patches[meeting.patch];
-    const Vec3f from = pairs.from_patch(meeting);
-    for (int begin = 0; begin < patch.atoms; begin += kWarp) {
-      const int slot = patch.start + begin + lane;
-      const bool near = begin + lane < patch.atoms && pairs.meet(meeting, from, slot);
-      const unsigned nears = __ballot_sync(kAllLanes, near);
-      if (near) {
-        const int at = waiting + __popc(nears & ((1u << lane) - 1));
-        queue.first[at] = meeting.atom;
-        queue.second[at] = static_cast<uint32_t>(slot) | static_cast<uint32_t>(meeting.code)
-                                                             << kSlotBits;
-      }
-      waiting += __popc(nears);
-      __syncwarp();
-      if (waiting < kWarp) continue;
-      waiting -= kWarp;
-      evaluate<kEnergy>(op, pairs, queue, waiting, waiting + kWarp);
-      __syncwarp();
-    }
-  }
-  if (waiting) evaluate<kEnergy>(op, pairs, queue, 0, waiting);
-}
-
 __device__ __forceinline__ int64_t* total(const AlchemicalForces& op, int sum) {
   if (sum == BlockSum::kLennardJones) return op.energy + kPairForm;
   if (sum == BlockSum::kCoulomb) return op.energy + kCoulombDirect;
@@ -185,11 +195,11 @@ __device__ __forceinline__ int64_t* total(const AlchemicalForces& op, int sum) {
   return op.sums + (sum - BlockSum::kSlopes);
 }
 
+// Warps of near pairs come first, then those of excluded pairs.
 template <bool kEnergy>
 __global__ void __launch_bounds__(kThreads)
     alchemical_forces_kernel(const __grid_constant__ AlchemicalForces op, LaunchTimes* times) {
   const Timed timed(times);
-  __shared__ Queue queues[kWarps];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
   const int warp = static_cast<int>(blockIdx.x) * kWarps + thread / kWarp;
   const int warps = static_cast<int>(gridDim.x) * kWarps, sums = BlockSum::kStates + op.state_count;
@@ -198,13 +208,18 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   wait_for_previous();
   const AlchemicalPairs pairs(op);
-  meet<kEnergy>(op, pairs, queues[thread / kWarp], warp, warps);
-  const int excluded = op.placed.counts[kExcludedPairs];
-  for (int begin = warp * kWarp; begin < excluded; begin += warps * kWarp) {
-    const bool counts = begin + lane < excluded;
-    const uint32_t* entry =
-        op.placed.excluded + 3 * static_cast<int64_t>(counts ? begin + lane : 0);
-    add<kEnergy>(op, pairs.now, counts, pairs.excluded(entry), entry[0], entry[1]);
+  const PlacedAlchemy& placed = op.placed;
+  const int near = min(placed.counts[kNearPairs], placed.near_capacity) / kWarp;
+  const int excluded = placed.counts[kExcludedPairs], all = near + (excluded + kWarp - 1) / kWarp;
+  for (int group = warp; group < all; group += warps) {
+    const bool is_near = group < near;
+    const int number = (is_near ? group : group - near) * kWarp + lane;
+    const PlacedPair one = is_near             ? placed.near[number]
+                           : number < excluded ? placed.excluded[number]
+                                               : PlacedPair{};
+    AlchemicalPair pair;
+    const bool counts = is_near ? pairs.near(one, pair) : pairs.excluded(one, pair);
+    add<kEnergy>(op, pairs.now, counts, pair, one);
   }
   if constexpr (kEnergy) {
     __syncthreads();
@@ -214,8 +229,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 void alchemical_forces(const AlchemicalForces& op, CudaContext& context) {
-  const int64_t most = std::max<int64_t>(op.most_meetings, (op.most_excluded + kWarp - 1) / kWarp);
-  const unsigned blocks = std::min(blocks_for(most, kWarps),
+  const int64_t groups = op.placed.near_capacity / kWarp + blocks_for(op.most_excluded, kWarp);
+  const unsigned blocks = std::min(blocks_for(groups, kWarps),
                                    static_cast<unsigned>(kBlocksPerProcessor * context.sm_count));
   const size_t shared =
       op.energy ? (BlockSum::kStates + static_cast<size_t>(op.state_count)) * sizeof(int64_t) : 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alchemical atoms on the CPU. No lists: each looks at all atoms of the patches that it meets, which is a few
-// thousand distances, and few pairs are evaluated. Whatever is added is in fixed point, pair by pair, so
-// neither threads nor ranks show in a sum.
+// Alchemical atoms on the CPU. When atoms have been laid out, each looks at all atoms of the patches that it
+// meets, and those within reach are listed. Whatever is added is in fixed point, pair by pair, so neither
+// threads nor ranks show in a sum.
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -14,23 +15,40 @@
 namespace quiltmd {
 namespace {
 
+// How many of an alchemical atom's pairs there are behind so many; those for which there is room are written.
+int place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer, int atom, int before) {
+  int count = before;
+  for (int which = 0; which < placer.meetings_of_one(); ++which) {
+    Meeting meeting;
+    if (!placer.find_meeting(atom, which, meeting)) continue;
+    const PlacedPatch& patch = op.patches[meeting.patch];
+    const Vec3f from = placer.from_patch(meeting);
+    for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
+      if (!placer.meet(meeting, from, slot)) continue;
+      if (count < op.placed.near_capacity)
+        op.placed.near[count] = placer.near_pair(meeting.atom, meeting.entry_of(slot));
+      ++count;
+    }
+  }
+  return count;
+}
+
 void place_alchemy(const PlaceAlchemy& op, ThreadGroup&) {
   if (op.faults->refused) return;
   const AlchemicalPlacer placer(op);
-  const PlacedAlchemy& placed = op.placed;
-  int meetings = 0, excluded = 0;
-  for (int n = 0; n < placer.meetings(); ++n)
-    meetings += placer.find_meeting(n, placed.meetings[meetings]);
-  for (int pair = 0; pair < op.excluded_pairs; ++pair) {
-    uint32_t* const to = placed.excluded + static_cast<ptrdiff_t>(3) * excluded;
-    const Found where = placer.find_excluded(pair, to);
+  int near = 0, excluded = 0;
+  for (int atom = 0; atom < op.atom_count; ++atom) near = place_pairs(op, placer, atom, near);
+  for (int number = 0; number < op.excluded_pairs; ++number) {
+    const Found where = placer.find_excluded(number, op.placed.excluded[excluded]);
     excluded += where == Found::kHere;
     if (where == Found::kTooWide)
       report_fault(op.faults->blowup_step, op.faults->blowup_atom, *op.step,
-                   op.excluded_atoms[2 * pair]);
+                   op.excluded_atoms[2 * number]);
   }
-  placed.counts[kMeetings] = meetings;
-  placed.counts[kExcludedPairs] = excluded;
+  op.placed.counts[kNearPairs] = near;
+  op.placed.counts[kExcludedPairs] = excluded;
+  int32_t& room_needed = op.faults->room_needed[kListEntries];
+  if (near > op.placed.near_capacity) room_needed = std::max(room_needed, 1);
 }
 
 // Sums of a thread, in fixed point.
@@ -47,19 +65,14 @@ class Evaluator {
     sums_.states.assign(states_.size(), 0);
   }
 
-  void meet(const Meeting& meeting) {
-    const PlacedPatch& patch = op_.patches[meeting.patch];
-    const Vec3f from = pairs_.from_patch(meeting);
-    for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
-      if (!pairs_.meet(meeting, from, slot)) continue;
-      const uint32_t other = static_cast<uint32_t>(slot) | static_cast<uint32_t>(meeting.code)
-                                                               << kSlotBits;
-      AlchemicalPair pair;
-      if (pairs_.find(meeting.atom, other, pair)) add(pair, meeting.atom, other);
-    }
+  void add_near(const PlacedPair& placed) {
+    AlchemicalPair pair;
+    if (pairs_.near(placed, pair)) add(pair, placed);
   }
-
-  void take_back(const uint32_t* entry) { add(pairs_.excluded(entry), entry[0], entry[1]); }
+  void take_back(const PlacedPair& placed) {
+    AlchemicalPair pair;
+    if (pairs_.excluded(placed, pair)) add(pair, placed);
+  }
 
   void finish() const {
     if (!op_.energy) return;
@@ -76,8 +89,9 @@ class Evaluator {
  private:
   static int64_t fixed(double energy) { return to_fixed(energy, kEnergyScale); }
 
-  void add(const AlchemicalPair& pair, uint32_t first, uint32_t second) {
-    const int i = AlchemicalPairs::slot_of(first), j = AlchemicalPairs::slot_of(second);
+  void add(const AlchemicalPair& pair, const PlacedPair& placed) {
+    const int i = AlchemicalPairs::slot_of(placed.first),
+              j = AlchemicalPairs::slot_of(placed.second);
     const Vec3d force = pair.force() * pair.way;
     for (int d = 0; d < 3; ++d) {
       const int64_t component = to_fixed(force[d], kForceScale);
@@ -103,16 +117,17 @@ class Evaluator {
 };
 
 void alchemical_forces(const AlchemicalForces& op, ThreadGroup& threads) {
-  constexpr int kGrainMeetings = 4, kGrainPairs = 256;
-  threads.parallel_for(op.placed.counts[kMeetings], kGrainMeetings, [&](int begin, int end, int) {
+  constexpr int kGrain = 256;
+  const PlacedAlchemy& placed = op.placed;
+  const int near = std::min(placed.counts[kNearPairs], placed.near_capacity);
+  threads.parallel_for(near, kGrain, [&](int begin, int end, int) {
     Evaluator evaluator(op);
-    for (int m = begin; m < end; ++m) evaluator.meet(op.placed.meetings[m]);
+    for (int k = begin; k < end; ++k) evaluator.add_near(placed.near[k]);
     evaluator.finish();
   });
-  threads.parallel_for(op.placed.counts[kExcludedPairs], kGrainPairs, [&](int begin, int end, int) {
+  threads.parallel_for(placed.counts[kExcludedPairs], kGrain, [&](int begin, int end, int) {
     Evaluator evaluator(op);
-    for (int k = begin; k < end; ++k)
-      evaluator.take_back(op.placed.excluded + static_cast<ptrdiff_t>(3) * k);
+    for (int k = begin; k < end; ++k) evaluator.take_back(placed.excluded[k]);
     evaluator.finish();
   });
 }

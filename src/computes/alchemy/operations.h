@@ -32,23 +32,43 @@ struct Meeting {
   uint32_t atom;
   int32_t patch;  // placed-patch index
   int32_t code;
+
+  QMD_HD uint32_t entry_of(int slot) const {
+    return static_cast<uint32_t>(slot) | static_cast<uint32_t>(code) << kSlotBits;
+  }
 };
 
-// What this rank computes: meetings, and excluded pairs, in any order.
+// An alchemical atom and another, as the compute's patch sees them, and what they have of full strength.
+struct PlacedPair {
+  uint32_t first, second;
+  double product;  // of charges, over 4 pi eps0
+  double a, b;     // of Lennard-Jones
+  int32_t scaled;  // charges: 1 or 2 times; 0: this is no pair
+};
+
+// What this rank computes, in any order: pairs that were within reach when atoms were laid out, and excluded
+// ones. On GPUs near pairs are in whole warps, each with one alchemical atom.
 struct PlacedAlchemy {
-  Meeting* meetings;
-  uint32_t* excluded;  // (pairs, 3): as TermTable::placed, the row being the pair's number
-  int32_t* counts;     // of both
+  PlacedPair *near, *excluded;
+  int near_capacity;
+  int32_t* counts;  // of both; of near pairs that are wanted, whether or not there is room
 };
-enum PlacedKind { kMeetings, kExcludedPairs, kPlacedKinds };
+enum PlacedKind { kNearPairs, kExcludedPairs, kPlacedKinds };
 
-// Runs when atoms have been laid out.
+// Runs when atoms have been laid out. Where near pairs do not fit, entries of lists lack room (kListEntries), and
+// `counts` says how much.
 struct PlaceAlchemy {
   static constexpr const char* kName = "place_alchemy";
   const int32_t* atoms;  // alchemical, internal indices
   int atom_count;
+  const FullAtom* full;  // by internal index
+  ExclusionTable exclusions;
+  const double *a, *b;  // (types, types) of Lennard-Jones
+  int types;
+  float reach;                    // nm: of near pairs
   const int32_t* excluded_atoms;  // (pairs, 2)
   const uint32_t* excluded_rows;  // 0, 1, ...
+  const ExcludedCharges* excluded_charges;
   int excluded_pairs;
   Slots slots;
   const PlacedPatch* patches;
@@ -62,9 +82,10 @@ struct PlaceAlchemy {
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, atoms, excluded_atoms, excluded_rows, slots.patch, slots.local, patches, grid);
+    QMD_USES(kRead, atoms, full, exclusions, a, b, excluded_atoms, excluded_rows, excluded_charges);
+    QMD_USES(kRead, slots.patch, slots.local, slots.atom, patches, grid);
     QMD_USES(kRead, conditions, slot_of_atom, placed_index, computed_here, extent(step, 1));
-    QMD_USES(kWrite, placed.meetings, placed.excluded);
+    QMD_USES(kWrite, placed.near, placed.excluded);
     QMD_USES(kReadWrite, placed.counts);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);
@@ -77,14 +98,8 @@ struct AlchemicalForces {
   static constexpr const char* kName = "alchemical_forces";
   Slots slots;
   GridView grid;
-  const PlacedPatch* patches;
   PlacedAlchemy placed;
-  int most_meetings, most_excluded;  // for which there is room
-  const FullAtom* atoms;             // by internal index
-  ExclusionTable exclusions;
-  const ExcludedCharges* excluded;
-  const double *a, *b;  // (types, types) of Lennard-Jones
-  int types;
+  int most_excluded;  // for which there is room
   SoftCore core;
   SmoothCoulomb smooth;
   double coulomb_shift;  // energy of unit charges at the cutoff where that is shifted to zero
@@ -95,9 +110,8 @@ struct AlchemicalForces {
   int64_t* sums;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.atom, grid, patches);
-    QMD_USES(kRead, placed.meetings, placed.excluded, placed.counts);
-    QMD_USES(kRead, atoms, exclusions, excluded, a, b, smooth.series, conditions, states);
+    QMD_USES(kRead, slots.local, grid);
+    QMD_USES(kRead, placed.near, placed.excluded, placed.counts, smooth.series, conditions, states);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, sums, slots);
   }

@@ -20,6 +20,18 @@ std::vector<char> marks_of(const System& system) {
   return marks;
 }
 
+// Powers that change neither value nor slope in double precision within the cutoff are left out.
+std::vector<double> shortened(std::vector<double> series) {
+  double rest = 0;
+  const auto small = [&](double power) {
+    rest += static_cast<double>(series.size()) * std::abs(power);
+    return rest < 1e-17 * std::abs(series[0]);
+  };
+  while (series.size() > 1 && small(series.back())) series.pop_back();
+  if (series.size() % 2) series.push_back(0);
+  return series;
+}
+
 }  // namespace
 
 void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings, bool) {
@@ -59,7 +71,7 @@ SmoothCoulomb smooth_coulomb_of(const NonbondedSettings& settings, std::vector<d
     smooth.alpha = settings.alpha;
     return smooth;
   }
-  series = Prolate(settings.bandwidth).mean_series();
+  series = shortened(Prolate(settings.bandwidth).mean_series());
   smooth.cutoff = settings.cutoff;
   smooth.inverse_cutoff2 = 1 / (settings.cutoff * settings.cutoff);
   smooth.powers = static_cast<int>(series.size());

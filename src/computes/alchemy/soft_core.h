@@ -59,8 +59,8 @@ QMD_HD SoftValue soft_lennard_jones(const SoftCore& core, double a, double b, do
 struct SmoothCoulomb {
   double alpha;                    // of a Gaussian, 1/nm; 0: prolate
   double cutoff, inverse_cutoff2;  // of the prolate split
-  int powers;
-  const double* series;  // of it cutoff times the potential, by powers of (r/cutoff)^2
+  int powers;                      // an even number
+  const double* series;            // of it cutoff times the potential, by powers of (r/cutoff)^2
 };
 
 struct SmoothValue {
@@ -92,13 +92,18 @@ QMD_HD SmoothValue smooth_coulomb(const SmoothCoulomb& smooth, double r2) {
     const double r = std::sqrt(r2);
     return {1 / r, 1 / (r2 * r)};
   }
-  double value = 0, slope = 0;
-  for (int k = smooth.powers; k-- > 0;) {
-    slope = slope * z + value;
-    value = value * z + smooth.series[k];
+  // Even and odd powers side by side: a GPU waits for each operation.
+  const double z2 = z * z;
+  double even = 0, odd = 0, even_slope = 0, odd_slope = 0;  // slopes: by z^2
+  for (int k = smooth.powers - 2; k >= 0; k -= 2) {
+    even_slope = even_slope * z2 + even;
+    odd_slope = odd_slope * z2 + odd;
+    even = even * z2 + smooth.series[k];
+    odd = odd * z2 + smooth.series[k + 1];
   }
+  const double slope = odd + 2 * (z * even_slope + z2 * odd_slope);
   const double scale = 1 / smooth.cutoff;
-  return {scale * value, -2 * scale * smooth.inverse_cutoff2 * slope};
+  return {scale * (even + z * odd), -2 * scale * smooth.inverse_cutoff2 * slope};
 }
 
 }  // namespace quiltmd

@@ -49,6 +49,9 @@ class ListMemory final : public Rebuilt {
   // The last shell that may hold pairs within the cutoff when lists are of this age.
   int shell(int list_age) const { return setup_.ages.shell[static_cast<size_t>(list_age)]; }
 
+  // How far apart the atoms of listed pairs may be, nm.
+  double reach() const { return setup_.ages.reach[kShells - 1]; }
+
   // Room for so many entries and some more.
   void grow_entries(size_t need);
   Buffer<PairList> lists;
