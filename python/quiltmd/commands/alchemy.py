@@ -43,11 +43,13 @@ def analyse(
     ] = 0.1,
     page: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE", help=f"Page to write. [default: {PAGE} in RUN]"),
+        typer.Option(
+            "--out", metavar="FILE", help=f"Page to write. [default: {PAGE} in the first RUN]"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Estimate the free energies of the states by thermodynamic integration and MBAR.
+    """Estimate free energies by MBAR and thermodynamic integration.
 
     Needs pymbar (pip install 'quiltmd[alchemy]').  Prints the free energy of each state relative
     to the first, kJ/mol, and writes a page with the overlap of the states and the convergence.

@@ -38,7 +38,7 @@ def bench(
     ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Measure the speed of a standard system, and the time of each task.
+    """Measure the speed of a standard system and of its tasks.
 
     On a GPU, without --system and --tile: a table of DHFR in sizes up to a million atoms.
     """

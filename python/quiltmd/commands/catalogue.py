@@ -18,16 +18,16 @@ from typer.main import get_command
 COMMANDS = {
     "energy": (
         "energy.energy",
-        "Print the energy terms of one structure, or of each frame of a trajectory, kJ/mol.",
+        "Print the energy terms of a structure or trajectory, kJ/mol.",
     ),
     "prepare": (
         "prepare.prepare",
-        "Prepare a protein or nucleic acid from a PDB or mmCIF file for simulation.",
+        "Prepare a structure from a PDB or mmCIF file for simulation.",
     ),
     "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
     "exchange": (
         "exchange.exchange",
-        "Run replica exchange between several temperatures or Hamiltonians.",
+        "Run replica exchange between temperatures or Hamiltonians.",
     ),
     "alchemy": (
         "alchemy.alchemy",
@@ -36,19 +36,19 @@ COMMANDS = {
     "migrate": ("migrate.migrate", "Move a running simulation to another device."),
     "watch": (
         "watch.watch",
-        "Show energies, temperature, pressure and speed of a run live in the terminal.",
+        "Show energies, temperature and speed of a run live.",
     ),
     "report": (
         "report.report",
-        "Write one HTML page about a run: energies, temperature, RMSD, speed, settings.",
+        "Write one HTML page about a run: energies, speed, settings.",
     ),
     "profile": (
         "profile.profile",
-        "Profile the steps after the last checkpoint of a run, without changing the run.",
+        "Profile steps after the last checkpoint of a run.",
     ),
     "info": (
         "information.info",
-        "Show the contents of input files, a dry run of a configuration, or the progress of a run.",
+        "Describe input files, a configuration, or the folder of a run.",
     ),
     "convert": ("convert.convert", "Convert a system and its state to OpenMM XML."),
     "devices": (
@@ -57,9 +57,9 @@ COMMANDS = {
     ),
     "serve": (
         "serve.serve",
-        "Let clients on other machines run simulations on the devices of this machine.",
+        "Let clients on other machines use the devices of this machine.",
     ),
-    "bench": ("bench.bench", "Measure the speed of a standard system, and the time of each task."),
+    "bench": ("bench.bench", "Measure the speed of a standard system and of its tasks."),
     "demo": ("demo.demo", "Simulate a protein in water and plot its energies."),
     "digest": (
         "digest.digest",
@@ -67,7 +67,7 @@ COMMANDS = {
     ),
     "predict": (
         "predict.predict_command",
-        "Predict the speed on any number of ranks, here or on another machine.",
+        "Predict the speed on many ranks, here or on another machine.",
     ),
 }
 

@@ -77,9 +77,10 @@ def energy(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the energy terms of one structure, or of each frame of a trajectory, kJ/mol.
+    """Print the energy terms of a structure or trajectory, kJ/mol.
 
-    With --all-frames or --trajectory, --json prints a list with one object for each frame.
+    For a trajectory choose one frame (--frame) or all (--all-frames, --trajectory).  For all frames
+    --json prints a list with one object for each.
     """
     if (trajectory is not None) + all_frames + (frame is not None) > 1:
         raise QuiltError("give one of --frame, --all-frames and --trajectory")

@@ -68,7 +68,7 @@ def exchange(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run replica exchange between several temperatures or Hamiltonians.
+    """Run replica exchange between temperatures or Hamiltonians.
 
     The configuration is that of quiltmd run with a section [exchange]; exit statuses are the same.
     Under mpirun the replicas are assigned to the processes, and the first process reads and writes

@@ -43,13 +43,13 @@ def info(
     index: IndexFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the contents of input files, a dry run of a configuration, or the progress of a run.
+    """Describe input files, a configuration, or the folder of a run.
 
     Without files: version and devices of this installation.  For input files: atoms, molecules,
     charges, terms, box, and unsupported features.  For a configuration or a control file of another
-    program: the stages and outputs of the run, settings that are ignored or refused, and the
-    duration on this machine, estimated from a few steps; no file is written.  For the folder of a
-    run: its progress, and the command that continues it.
+    program a dry run: stages and outputs, settings that are ignored or refused, and
+    the duration on this machine, estimated from a few steps; no file is written.  For the folder of
+    a run: its progress, and the command that continues it.
     """
     if not files and not settings:
         facts = describe_installation()

@@ -84,7 +84,7 @@ def predict_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the speed on any number of ranks, here or on another machine.
+    """Predict the speed on many ranks, here or on another machine.
 
     Patches, their assignment to ranks and all messages are those of a real run; task times come
     from the description of the machine or from a profile; messages are simulated on its network.

@@ -25,7 +25,7 @@ def prepare(
         bool, typer.Option("--overwrite", help="Replace the files of an earlier preparation.")
     ] = False,
 ) -> None:
-    """Prepare a protein or nucleic acid from a PDB or mmCIF file for simulation.
+    """Prepare a structure from a PDB or mmCIF file for simulation.
 
     Adds missing atoms, hydrogens, water, ions and, with --membrane, a membrane, and writes
     run.toml.  If a choice is needed, the command ends with an error that names the residue and the

@@ -28,10 +28,11 @@ def profile(
         ),
     ] = None,
 ) -> None:
-    """Profile the steps after the last checkpoint of a run, without changing the run.
+    """Profile steps after the last checkpoint of a run.
 
-    Writes timeline.html, a page that loads nothing from the network (timeline of all ranks, waits,
-    balance, messages, critical path), timeline.json for ui.perfetto.dev, and profile.csv.
+    The run is not changed.  Writes timeline.html, a page that loads nothing from the network
+    (timeline of all ranks, waits, balance, messages, critical path), timeline.json for
+    ui.perfetto.dev, and profile.csv.
     """
     place = Folder(folder.absolute())
     target = place

@@ -22,11 +22,11 @@ def report(
         typer.Option(metavar="FILE", help="File to write. [default: report.html in the folder]"),
     ] = None,
 ) -> None:
-    """Write one HTML page about a run: energies, temperature, RMSD, speed, settings.
+    """Write one HTML page about a run: energies, speed, settings.
 
-    For a run with stages the page shows all stages; for the folder of one stage, that stage.  For a
-    replica exchange it shows states, swaps and round trips.  The page is one file that loads
-    nothing from the network.
+    The page also shows temperature, pressure and RMSD.  For a run with stages the page shows all stages; for the
+    folder of one stage, that stage.  For a replica exchange it shows states, swaps and round trips.
+    The page is one file that loads nothing from the network.
     """
     place = Folder(folder.absolute())
     path = place.report if out is None else out

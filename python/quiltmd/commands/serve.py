@@ -41,11 +41,10 @@ def serve(
         bool, typer.Option("--stdio", help="Serve one client by stdin and stdout, as for ssh.")
     ] = False,
 ) -> None:
-    """Let clients on other machines run simulations on the devices of this machine.
+    """Let clients on other machines use the devices of this machine.
 
-    Clients use them as --device remote:HOST:PORT/cuda:0 and need the same key.  Each simulation
-    runs in a process of its own with the rights of the user who started the server.  Ctrl-C ends
-    the server and all simulations.
+    Clients give --device remote:HOST:PORT/cuda:0 and need the same key.  Each simulation runs in a process of its own with the rights of the user who started the server.
+    Ctrl-C ends the server and all simulations.
     """
     if stdio:
         serve_on_stdio()

@@ -49,11 +49,12 @@ def watch(
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Draw once, then end.")] = False,
 ) -> None:
-    """Show energies, temperature, pressure and speed of a run live in the terminal.
+    """Show energies, temperature and speed of a run live.
 
-    For a run with stages it shows the current stage; for a replica exchange its states, swaps and
-    round trips, and the log of the first state.  It ends when the run has done its steps, or with
-    Ctrl-C, which does not stop the run.
+    Draws them in the terminal, with pressure and density.  For a run with stages it shows the
+    current stage; for a replica exchange its states, swaps and round trips, and the log of the
+    first state.  It ends when the run has done its steps, or with Ctrl-C, which does not stop the
+    run.
     """
     place = Folder(folder.absolute())
     screen = Console(highlight=False)

@@ -81,8 +81,8 @@ Seed = Annotated[
     Field(
         ge=0,
         lt=2**63,
-        description="Random seed for initial velocities, thermostat and barostat; default: a new "
-        "one.",
+        description="Random seed for initial velocities, thermostat and barostat; default: a "
+        "different one for each run.",
     ),
 ]
 LongRangeEvery = Annotated[

@@ -20,7 +20,7 @@ class RestraintsSection(Section):
         "(ps, factor).",
     )
     annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of strength in restraint_annealing."
+        default=200, ge=1, description="Steps between changes of this factor."
     )
 
     @model_validator(mode="after")

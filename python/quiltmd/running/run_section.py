@@ -72,7 +72,7 @@ class RunSection(Section):
         "ranks (default: 1): a:2,b:2.",
     )
     balance: Annotated[bool, OnResume.MAY_CHANGE] = Field(
-        default=Execution.balance, description="Dynamic load balancing between ranks."
+        default=Execution.balance, description="Dynamic load balancing between ranks on CPUs."
     )
     transport: Annotated[Transport, OnResume.MAY_CHANGE] = Field(
         default=Execution.transport,
