@@ -24,9 +24,9 @@ def report(
 ) -> None:
     """Write one HTML page about a run: energies, speed, settings.
 
-    The page also shows temperature, pressure and RMSD.  For a run with stages the page shows all stages; for the
-    folder of one stage, that stage.  For a replica exchange it shows states, swaps and round trips.
-    The page is one file that loads nothing from the network.
+    The page also shows temperature, pressure and RMSD.  For a run with stages it shows all stages;
+    for the folder of one stage, that stage.  For a replica exchange it shows states, swaps and
+    round trips.  The page is one file that loads nothing from the network.
     """
     place = Folder(folder.absolute())
     path = place.report if out is None else out

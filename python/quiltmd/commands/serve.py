@@ -43,8 +43,9 @@ def serve(
 ) -> None:
     """Let clients on other machines use the devices of this machine.
 
-    Clients give --device remote:HOST:PORT/cuda:0 and need the same key.  Each simulation runs in a process of its own with the rights of the user who started the server.
-    Ctrl-C ends the server and all simulations.
+    Clients give --device remote:HOST:PORT/cuda:0 and need the same key.  Each simulation runs in a
+    process of its own with the rights of the user who started the server.  Ctrl-C ends the server
+    and all simulations.
     """
     if stdio:
         serve_on_stdio()
