@@ -135,6 +135,25 @@ def test_signals_while_modules_are_imported(tmp_path: Path, kind: str, status: i
     assert not (tmp_path / "out").exists()
 
 
+# The command, at whose end Ctrl-C comes again.
+INTERRUPTED_END = """
+import signal
+from quiltmd.running import stopping
+stopping.ignore_further_signals = lambda: signal.raise_signal(signal.SIGINT)
+from quiltmd.commands.start import main
+main()
+"""
+
+
+def test_ctrl_c_at_the_end_of_a_command() -> None:
+    """Ends the process, and adds no word to what was said."""
+    command = [sys.executable, "-c", INTERRUPTED_END, "digest", "nothing"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_signals_that_were_ignored_stay_ignored(tmp_path: Path) -> None:
     """As under nohup, and for Ctrl-C in the background of a shell."""
 

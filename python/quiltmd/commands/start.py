@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from types import TracebackType
 
 from ..running.stopping import leave_on_signals
 
@@ -20,12 +21,29 @@ def main() -> None:
     """Runs the command that the arguments name."""
     open_closed_streams()
     leave_on_signals()
+    end_without_traceback_on_interrupts()
     refuse_too_few_addresses()
     # A thread for each core otherwise, twice, with 40 MB of addresses each, and none has any work.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from .cli import main as run_command
 
     run_command()
+
+
+def end_without_traceback_on_interrupts() -> None:
+    """Has Ctrl-C end the process without a traceback wherever no command answers it any more.
+
+    A second one may come while the first is being answered, or while an error is.
+    """
+    usual = sys.excepthook
+
+    def show(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        if not issubclass(kind, KeyboardInterrupt):
+            usual(kind, error, traceback)
+
+    sys.excepthook = show
 
 
 def refuse_too_few_addresses() -> None:
