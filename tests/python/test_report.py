@@ -17,6 +17,7 @@ import pytest
 import stage_runs
 from fake_engine import FakeEngine
 from scipy.spatial.transform import Rotation
+from terminal import at_terminal
 from typer.testing import CliRunner
 
 import quiltmd
@@ -156,6 +157,25 @@ def test_a_watch_fits_the_terminal(
     assert len(lines) <= size[1]
     shown = "\n".join(lines)
     assert all(f"{word}" in shown for word in ("potential", "temperature", "density", "speed"))
+
+
+def test_a_watch_draws_once_where_it_cannot_draw_over(
+    done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run that goes on: at a terminal without a cursor, and in a file that takes colours."""
+    for name in ("sessions.json", "log.csv"):
+        (tmp_path / name).write_bytes((done / name).read_bytes())
+    settings = (done / "config.toml").read_text().replace("steps = 40", "steps = 400")
+    (tmp_path / "config.toml").write_text(settings)
+    status, text = at_terminal("-m", "quiltmd", "watch", tmp_path, TERM="dumb")
+    assert status == 0
+    assert text.count("step 40 of 400") == 1
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it is drawn again"))
+    shown = CliRunner().invoke(app, ["watch", str(tmp_path)], catch_exceptions=False).stdout
+    assert shown.count("step 40 of 400") == 1
+    assert "\x1b[?1049h" not in shown  # another screen
 
 
 @pytest.mark.usefixtures("_waters")

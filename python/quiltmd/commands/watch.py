@@ -31,6 +31,7 @@ from ..exchange.runner import steps_of_exchange
 from ..outputs.reporters import LOG_SPEED, group_column
 from ..running.config import Config, build_config, build_config_of
 from ..running.folder import Folder
+from ..running.progress import redraws
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 from ..running.spans import clock
 from ..running.stages import has_stages, stages_of
@@ -58,7 +59,7 @@ def watch(
     """
     place = Folder(folder.absolute())
     screen = Console(highlight=False)
-    if once or not screen.is_terminal:
+    if once or not redraws(screen):
         screen.print(_picture(place, screen), end="")
         return
     with Live(console=screen, auto_refresh=False, screen=True) as live:

@@ -90,11 +90,18 @@ def _bar(*columns: ProgressColumn, transient: bool = False) -> Progress | None:
 
     What is printed to stdout meanwhile appears above it, unless stdout goes elsewhere.
     """
-    terminal = console.is_interactive and console.is_terminal and console.file.isatty()
-    if not terminal and not _shows_widgets():
+    if not redraws(console) and not _shows_widgets():
         return None
     redirect = sys.stdout is not None and sys.stdout.isatty()
     return Progress(*columns, console=console, transient=transient, redirect_stdout=redirect)
+
+
+def redraws(screen: Console) -> bool:
+    """Whether what is drawn there can be drawn over: a terminal that can move its cursor.
+
+    rich takes a file for one where the environment asks for colours.
+    """
+    return screen.is_interactive and screen.is_terminal and screen.file.isatty()
 
 
 def _shows_widgets() -> bool:
