@@ -24,6 +24,7 @@ from ..description.elements import elements_of
 from ..description.topology import Topology
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
+from ..reading.words import natural_number
 
 I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]
@@ -159,7 +160,7 @@ class PsfFile:
         lines = [line.split() for line in section.body.decode("latin-1").split("\n")]
         atoms = self._sections["NATOM"].count
         listed = [word for line in lines[section.count :] for word in line]
-        if not all(word.isdecimal() and 1 <= int(word) <= atoms for word in listed):
+        if not all(1 <= (natural_number(word) or 0) <= atoms for word in listed):
             raise self._error(
                 section, -1, f"its list of hosts may only have atom numbers from 1 to {atoms}"
             )

@@ -13,6 +13,7 @@ from rich.table import Table
 from ..engine.execution import Execution, is_gpu
 from ..errors import QuiltError
 from ..inputs.standard_systems import SYSTEMS
+from ..reading.words import natural_number
 from ..running import benchmark
 from ..running.transports import compare_transports
 from .options import AsJson, Settings, with_settings
@@ -72,9 +73,10 @@ def _show(result: Any, for_people: Callable[[Any], None], as_json: bool) -> None
 def parse_tile(text: str, option: str = "--tile") -> tuple[int, int, int]:
     """Three counts from the text of an option, such as "2x2x1"."""
     parts = text.split("x")
-    if len(parts) != 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+    counts = [natural_number(part) or 0 for part in parts]
+    if len(parts) != 3 or not all(counts):
         raise QuiltError(f"{option}: expected three counts such as 2x2x1, found {text!r}")
-    nx, ny, nz = map(int, parts)
+    nx, ny, nz = counts
     return nx, ny, nz
 
 

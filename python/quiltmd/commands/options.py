@@ -21,6 +21,7 @@ from typer.core import TyperCommand
 
 from ..description.units import OF_BOX, Unit
 from ..engine.hosts import HostEntry
+from ..reading.words import natural_number
 from ..running.config import Config
 from ..running.setting_fields import Place, setting_fields
 
@@ -228,10 +229,11 @@ def _parse_number(text: str, units: list[Unit]) -> float:
 
 
 def _parse_grid(text: str, units: list[Unit]) -> list[int]:
-    parts = text.split(",")
-    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts):
+    numbers = [natural_number(part.strip()) for part in text.split(",")]
+    found = [number for number in numbers if number is not None]
+    if len(found) != 3 or len(numbers) != 3:
         raise typer.BadParameter(f"expected three whole numbers NX,NY,NZ, found {text!r}")
-    return [int(part) for part in parts]
+    return found
 
 
 def _parse_words(text: str, units: Sequence[Unit] = ()) -> list[str]:

@@ -15,6 +15,7 @@ from ..description.box import reduce_box
 from ..errors import InputError
 from ..reading.fixed_width import Columns, decoded, read_bytes
 from ..reading.formats import CoordinateFormat, Coordinates, Expected
+from ..reading.words import natural_number
 
 F64 = npt.NDArray[np.float64]
 
@@ -26,22 +27,20 @@ _NINE = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
 
 
 def _is_gro(head: bytes) -> bool:
-    """A count on the second line, then names and a number in the columns of gro."""
+    """A count on the second line, then numbers and names in the columns of gro."""
     lines = head.split(b"\n", 3)
     if len(lines) < 3 or not re.fullmatch(rb"\s*\d+\s*", lines[1]):
         return False
     atom = lines[2]
-    return bool(
-        re.match(rb"[ \d]{5}[^.]{10}[ \d*]{5}\s*-?\d+\.\d+\s*-?\d+\.\d+\s*-?\d+\.\d+", atom)
-    )
+    return bool(re.match(rb"[ \d]{5}[^.]{10}[ \d*]{5}\s*\S", atom))
 
 
 def _gro_starts(file: str, lines: list[bytes]) -> list[int]:
     """The first line of each frame."""
     starts, at = [], 0
-    while at + 1 < len(lines) and (count := lines[at + 1].strip()).isdigit():
+    while at + 1 < len(lines) and (count := _count(lines[at + 1])) is not None:
         starts.append(at)
-        at += int(count) + 3
+        at += count + 3
     if any(line.strip() for line in lines[at:]):
         message = "text that is no frame: a title, a line with the number of atoms, atoms and a box"
         raise InputError(message, file=file, line=at + 1)
@@ -52,13 +51,12 @@ def _read_gro(file: str, expected: Expected) -> Coordinates:
     lines = read_bytes(file).split(b"\n")
     starts = _gro_starts(file, lines)
     start = starts[expected.frame]
-    count = int(lines[start + 1])
+    count = _count(lines[start + 1])
     if count != expected.atoms:
         message = f"{count} atoms, but the topology has {expected.atoms}"
         raise InputError(message, file=file, line=start + 2)
     body = lines[start + 2 : start + 2 + count]
-    points = [k for k, letter in enumerate(body[0][_FIRST:]) if letter == ord(b".")]
-    width = points[1] - points[0]
+    width = _gro_width(file, start + 3, body)
     columns = _gro_columns(file, start + 3, body, width)
     block = [line[_FIRST : _FIRST + columns * width] for line in body]
     numbers = Columns(file, "coordinates", start + 3, block, columns, width, columns)
@@ -71,6 +69,19 @@ def _read_gro(file: str, expected: Expected) -> Coordinates:
         box = _box(file, start + 3 + count, lines[start + 2 + count].decode("latin-1").split())
     velocities = values[:, 3:] if columns == 6 else None
     return Coordinates(values[:, :3], velocities, box, names)
+
+
+def _count(line: bytes) -> int | None:
+    return natural_number(line.strip().decode("latin-1"))
+
+
+def _gro_width(file: str, start: int, body: list[bytes]) -> int:
+    """Columns of a number: the distance of two decimal points, in the first line that has them."""
+    for line in body:
+        points = [k for k, letter in enumerate(line[_FIRST:]) if letter == ord(b".")]
+        if len(points) > 1:
+            return points[1] - points[0]
+    raise InputError("positions without decimal points", file=file, line=start, atom=0)
 
 
 def _gro_columns(file: str, start: int, body: list[bytes], width: int) -> int:
@@ -178,7 +189,10 @@ def _box(file: str, line: int, words: list[str]) -> F64 | None:
         box[place] = value
     if not box.any():
         return None
-    if np.triu(box, 1).any() or (np.diag(box) <= 0).any():
+    if (np.diag(box) <= 0).any():
+        message = "the box must have positive numbers x(a), y(b), z(c), or zeros alone: no box"
+        raise InputError(message, file=file, line=line)
+    if np.triu(box, 1).any():
         message = "the box must be lower triangular: a along x, b in the plane of x and y"
         raise InputError(message, file=file, line=line)
     return reduce_box(box)

@@ -11,6 +11,7 @@ from itertools import groupby
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
 from ..reading.formats import Path
+from ..reading.words import natural_number
 
 
 def read_index(path: Path) -> dict[str, list[int]]:
@@ -38,7 +39,8 @@ def read_index(path: Path) -> dict[str, list[int]]:
                 line=number,
             )
         for word in words:
-            if not word.isdecimal() or int(word) == 0:
+            atom = natural_number(word)
+            if not atom:
                 raise InputError(
                     f"'{word}' is not an atom number: expected whole numbers from 1, or a line "
                     "'[ name ]', which begins a group",
@@ -46,7 +48,7 @@ def read_index(path: Path) -> dict[str, list[int]]:
                     line=number,
                 )
             assert atoms is not None
-            atoms.append(int(word))
+            atoms.append(atom)
     if not groups:
         raise InputError(
             "there are no groups: in an index file (.ndx) a line '[ name ]' begins each group, and "

@@ -14,6 +14,7 @@ import numpy as np
 from ..description.restraints import Held
 from ..description.sites import Site
 from ..description.term_forms import TERM_FORMS
+from ..reading.words import natural_number
 from .lennard_jones import LennardJones
 from .parameters import BONDS, COUNTS, DihedralTypes, MapTypes, Types, parameters_of
 from .preprocess import Line
@@ -297,6 +298,8 @@ class Molecule:
             seen = shell = {atom}
             for _ in range(self._kind.nrexcl):
                 shell = set().union(*(neighbours[other] for other in shell)) - seen
+                if not shell:
+                    break
                 seen = seen | shell
             found |= {(atom, other) for other in seen if other > atom}
         for line in self._kind.exclusions:
@@ -317,17 +320,17 @@ class Molecule:
     def _parts(self, line: Line, arity: int) -> tuple[tuple[int, ...], int, list[str]]:
         """Atoms, function type (1 if none is given) and parameters of the line of a term."""
         words = line.words
-        function = words[arity] if len(words) > arity else "1"
-        if len(words) < arity or not function.isdecimal():
+        function = natural_number(words[arity]) if len(words) > arity else 1
+        if len(words) < arity or function is None:
             raise line.error(f"expected {arity} atoms and a function type")
         atoms = self._atoms(line, words[:arity])
         if len(set(atoms)) < arity:
             raise line.error("an atom is named twice")
-        return atoms, int(function), words[arity + 1 :]
+        return atoms, function, words[arity + 1 :]
 
     def _atoms(self, line: Line, words: list[str]) -> tuple[int, ...]:
         for word in words:
-            if not word.isdecimal() or not 1 <= int(word) <= len(self.names):
+            if not 1 <= (natural_number(word) or 0) <= len(self.names):
                 raise line.error(f"'{word}' is not an atom of the molecule type {self._kind.name}")
         return tuple(int(word) - 1 for word in words)
 

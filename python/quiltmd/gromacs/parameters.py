@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.term_forms import form_named
+from ..reading.words import natural_number
 from .preprocess import Line
 from .sections import TYPE_SECTIONS, TopologyFile, reals
 
@@ -253,7 +254,7 @@ class MapTypes:
         if number not in self._numbers:
             row = self._rows[number][0]
             function, size, other, *energies = row.words[5:]
-            count = int(size) if size.isdecimal() else 0
+            count = natural_number(size) or 0
             if size != other or count < 4 or count % 2 or len(energies) != count**2:
                 raise row.error("a torsion map needs an even number of energies, the same each way")
             if function != "1":
@@ -280,10 +281,9 @@ def missing(line: Line, section: str, types: _Names, function: int) -> Exception
 
 def _types_and_function(line: Line, section: str, names: int) -> tuple[_Names, int]:
     """The types that a line begins with, and the function type that follows."""
-    word = line.words[names] if len(line.words) > names else ""
-    if not word.isdecimal():
+    function = natural_number(line.words[names]) if len(line.words) > names else None
+    if function is None:
         raise line.error("expected types of atoms and a function type")
-    function = int(word)
     if function not in COUNTS[section] and function not in _REFUSED.get(section, ()):
         raise line.error(f"[ {section} ] of function type {function} are not known")
     return tuple(line.words[:names]), function

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..errors import InputError
+from ..reading.words import natural_number
 from .preprocess import Line
 
 # Sections of parameters by types: how many names a line begins with.
@@ -230,7 +231,7 @@ class TopologyFile:
         mass, charge = reals(words[kind - 2 : kind], line)
         first, second = reals(words[kind + 1 : kind + 3], line)
         between = words[1 : kind - 2]
-        numeric = between[-1:] if between and between[-1].lstrip("+-").isdecimal() else []
+        numeric = between[-1:] if between and _is_integer(between[-1]) else []
         if len(between) == 2 and not numeric:
             raise line.error(f"'{between[1]}' is not an atomic number")
         bonded = between[0] if len(between) > len(numeric) else words[0]
@@ -244,26 +245,30 @@ class TopologyFile:
         self.bonded_types.add(bonded)
 
     def _molecule_type(self, line: Line) -> None:
-        if len(line.words) != 2 or not line.words[1].isdecimal():
+        name, nrexcl = line.words[0], natural_number(line.words[-1])
+        if len(line.words) != 2 or nrexcl is None:
             raise line.error("expected the name of a molecule type and nrexcl")
-        name = line.words[0]
         if name in self.molecule_types:
             raise line.error(
                 f"the molecule type {name} is already defined: is a file included twice?"
             )
-        self._current = MoleculeType(name, int(line.words[1]), line)
+        self._current = MoleculeType(name, nrexcl, line)
         self.molecule_types[name] = self._current
 
     def _molecule(self, line: Line) -> None:
-        if len(line.words) != 2 or not line.words[1].isdecimal():
+        name, count = line.words[0], natural_number(line.words[-1])
+        if len(line.words) != 2 or count is None:
             raise line.error("expected the name of a molecule type and a number")
-        name = line.words[0]
         if name not in self.molecule_types:
             alike = [other for other in self.molecule_types if other.lower() == name.lower()]
             if len(alike) != 1:
                 raise line.error(f"there is no molecule type {name}: is its file included?")
             name = alike[0]
-        self.molecules.append((name, int(line.words[1]), line))
+        self.molecules.append((name, count, line))
+
+
+def _is_integer(word: str) -> bool:
+    return natural_number(word.lstrip("+-")) is not None
 
 
 def _is_letter(words: list[str]) -> bool:

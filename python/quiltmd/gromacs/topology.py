@@ -30,6 +30,7 @@ I32 = npt.NDArray[np.int32]
 _Fields = dict[str, Any]
 
 _REORDERS = "_FF_AMBER_LEAP_ATOM_REORDERING"
+_MOST_ATOMS = 2**31 - 1  # the core numbers them in 32 bits
 _POSITIONS = "position_restraints"  # of which files have but a part
 _DIRECTIVE = re.compile(rb"#\s*(include|define|undef|ifdef|ifndef)\b|\[\s*\w+\s*\]")
 _OF_OTHER_FORMATS = (b"<", b"%", b"PSF")  # beginnings of XML, prmtop and PSF files
@@ -51,6 +52,7 @@ def _read(sources: Sources) -> Described:
         for name in dict.fromkeys(name for name, _, _ in topology.molecules)
     }
     parts = [(molecules[name], count) for name, count, _ in topology.molecules if count]
+    _check_count(topology, molecules)
     if not any(len(molecule.names) for molecule, _ in parts):
         raise InputError("[ molecules ] lists no molecules that have atoms", file=sources.topology)
     fields: _Fields = {}
@@ -85,6 +87,18 @@ def _read(sources: Sources) -> Described:
         held=held if len(atoms) else None,
         warnings=(*topology.notes, *types.notes, *_warnings(sources, preprocessor)),
     )
+
+
+def _check_count(topology: TopologyFile, molecules: dict[str, Molecule]) -> None:
+    """InputError at the molecules with which there are more atoms than can be numbered."""
+    atoms = 0
+    for name, count, line in topology.molecules:
+        atoms += count * len(molecules[name].names)
+        if atoms > _MOST_ATOMS:
+            raise line.error(
+                f"{count} molecules of {name} make more than {_MOST_ATOMS} atoms in all, the most "
+                "that a system may have"
+            )
 
 
 def _includes(sources: Sources) -> tuple[str, ...]:
