@@ -120,10 +120,11 @@ def _read_text(file: str, expected: Expected) -> Coordinates:
 
 
 def _check_count(file: str, lines: list[bytes], atoms: int) -> None:
-    match = re.match(rb"\s*(\d+)(?=\s|$)", lines[1]) if len(lines) > 1 else None
+    match = re.match(rb"\s*(\d{1,18})(?=\s|$)", lines[1]) if len(lines) > 1 else None
     if match is None:
         message = (
-            "not an Amber coordinate file: the second line does not begin with the number of atoms"
+            "not an Amber coordinate file, and of no other format that is known: the second line does "
+            "not begin with the number of atoms"
         )
         raise InputError(message, file=file, line=min(2, len(lines)))
     if int(match[1]) != atoms:

@@ -157,6 +157,9 @@ def _flagged_sections(file: str, lines: list[bytes]) -> dict[str, Columns]:
         words = lines[start].decode("latin-1").split()
         if len(words) < 2:
             raise InputError("%FLAG without a name", file=file, line=start + 1)
+        if words[1] in sections:
+            message = f"section {words[1]} stands here again"
+            raise InputError(message, file=file, line=start + 1)
         first = start + 1
         layout = (1, 80)
         while first < end and lines[first].startswith(b"%"):

@@ -24,7 +24,7 @@ _USUAL, _EXTENDED = (20, 10, 16, 4), (40, 20, 32, 8)
 
 
 def _is_crd(head: bytes) -> bool:
-    return bool(re.match(rb"(\s*\*[^\n]*\n)+\s*\d+([ \t]+EXT)?[ \t\r]*\n", head))
+    return bool(re.match(rb"(\s*\*[^\n]*\n)+\s*\d{1,18}([ \t]+EXT)?[ \t\r]*\n", head))
 
 
 def _read_crd(file: str, expected: Expected) -> Coordinates:

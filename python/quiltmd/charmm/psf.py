@@ -24,7 +24,7 @@ from ..description.elements import elements_of
 from ..description.topology import Topology
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
-from ..reading.words import natural_number
+from ..reading.words import natural_number, residue_number
 
 I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]
@@ -248,7 +248,7 @@ class PsfFile:
             elements=elements_of(self.masses, names, bonds),
             residue_of_atom=(np.cumsum(change) - 1).astype(np.int32),
             residue_names=_decoded(residues[first]),
-            residue_ids=np.array([_number(text) for text in ids], dtype=np.int32),
+            residue_ids=np.array([residue_number(text) for text in ids], dtype=np.int32),
             chain_ids=_decoded(segments[first]),
         )
 
@@ -302,7 +302,7 @@ def _sections(file: str, data: bytes) -> Iterator[_Section]:
     while at >= 0:
         start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
         end = len(data) if end < 0 else end
-        found = re.match(rb"\s*(\d+)[\d\s]*!(\w+)", data[start:end])
+        found = re.match(rb"\s*(\d{1,18})(?!\d)[\d\s]*!(\w+)", data[start:end])
         if found:
             headers.append((start, end, int(found[1]), found[2].decode()))
         at = data.find(b"!", end)
@@ -316,12 +316,6 @@ def _sections(file: str, data: bytes) -> Iterator[_Section]:
 
 def _decoded(texts: _Bytes) -> npt.NDArray[np.str_]:
     return np.char.decode(texts, "latin-1")
-
-
-def _number(text: str) -> int:
-    """The number of a residue without its insertion code; 0 where it has none."""
-    found = re.match(r"-?\d{1,9}", text)
-    return int(found[0]) if found else 0
 
 
 def _real(text: bytes) -> float:

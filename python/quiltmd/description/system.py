@@ -28,6 +28,7 @@ from .parts import Part, refuse_other_parts
 from .sites import MOST_PARENTS, check_sites, site_links
 from .terms import VIEWS, Terms, TermTable, TermViews, table_of
 from .topology import Topology
+from .triangles import open_triangle
 
 if TYPE_CHECKING:
     import openmm
@@ -420,6 +421,18 @@ def _check_atoms(system: System) -> None:
         row = int(np.argmax(system.constraint_lengths <= 0))
         first, second = (topology.describe(int(atom)) for atom in system.constraints[row])
         raise InputError(f"the constraint between {first} and {second} has no positive length")
+    _check_triangles(system)
+
+
+def _check_triangles(system: System) -> None:
+    sides = open_triangle(system.constraints, system.constraint_lengths)
+    if sides is not None:
+        first, second = (system.topology.describe(int(i)) for i in system.constraints[sides[0]])
+        longest, *others = (f"{system.constraint_lengths[side]:g}" for side in sides)
+        raise InputError(
+            f"the constraint between {first} and {second} is {longest} nm long, more than the "
+            f"other two of its triangle ({' and '.join(others)} nm) together: correct the lengths"
+        )
 
 
 _ALWAYS = {*_LAYOUT, "terms", "topology", "pair_form", "pair_tables"}

@@ -22,6 +22,7 @@ from ..description.terms import TermTable
 from ..description.topology import Topology
 from ..errors import InputError
 from ..reading.formats import Described, Sources, TopologyFormat
+from ..reading.words import residue_number
 from .molecule import ForceField, Molecule
 from .preprocess import Preprocessor
 from .sections import TopologyFile
@@ -210,7 +211,7 @@ def _topology(
         size = len(firsts)
         of_atom.append((start + size * np.arange(count)[:, None] + local).reshape(-1))
         residue_names += [name for _, name in firsts] * count
-        ids = [int(re.sub(r"\D", "", number) or 0) for number, _ in firsts]
+        ids = [residue_number(re.sub(r"\D", "", number)) for number, _ in firsts]
         # Molecules of a single residue are numbered consecutively, as in GROMACS.
         residue_ids += ids * count if size > 1 else list(range(start + 1, start + 1 + count))
         start += size * count

@@ -28,7 +28,7 @@ from ..description.term_forms import TermForm, form_named
 from ..description.terms import Terms, TermTable, table_of
 from ..description.topology import Topology
 from ..errors import InputError, QuiltError
-from ..reading.words import natural_number
+from ..reading.words import residue_number
 from . import custom, maps, pairs, sites, solvent
 
 
@@ -426,14 +426,6 @@ def _nonbonded_fields(
     }
 
 
-def _residue_number(text: str) -> int:
-    """A number that an identifier is; 0 for letters and for more than 32 bits hold."""
-    number = natural_number(text.removeprefix("-")) or 0
-    if number > np.iinfo(np.int32).max:
-        return 0
-    return -number if text.startswith("-") else number
-
-
 def _topology(
     topology: Any, masses: npt.NDArray[np.float64], links: npt.NDArray[np.int32]
 ) -> Topology:
@@ -452,6 +444,6 @@ def _topology(
         elements=elements_of(masses, names, links, np.array(numbers)),
         residue_of_atom=np.array([atom.residue.index for atom in atoms], dtype=np.int32),
         residue_names=np.array([residue.name for residue in residues]),
-        residue_ids=np.array([_residue_number(text) for text in ids], np.int32),
+        residue_ids=np.array([residue_number(text) for text in ids], np.int32),
         chain_ids=np.array([residue.chain.id for residue in residues]),
     )
