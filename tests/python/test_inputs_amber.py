@@ -206,6 +206,7 @@ BAD_TOPOLOGIES = {
     "AMOEBA": (add("AMOEBA_MULTIPOLE_NUM_LIST"), "AMOEBA"),
     "unknown": (add("NEW_PHYSICS"), "NEW_PHYSICS: this section is not known"),
     "IPOL": (lambda text: text + "%FLAG IPOL\n%FORMAT(1I8)\n       1\n", "polarizable"),
+    "again": (add("CHARGE"), "section CHARGE stands here again"),
     "format": (
         lambda text: re.sub(r"(%FLAG CHARGE\s*\n%FORMAT)\S+", r"\1(what)", text),
         "the %FORMAT of section CHARGE is not understood",
@@ -216,6 +217,7 @@ BAD_COORDINATES = {
     "empty": (lambda text: "", "empty"),
     "some text": (lambda text: "hello\nworld\n", "not an Amber coordinate file"),
     "title only": (lambda text: "title\n", "not an Amber coordinate file"),
+    "digits": (replace("2269", "9" * 5000), "the second line does not begin with the number"),
     "other system": (replace("2269", "2268"), "line 2: 2268 atoms, but the topology has 2269"),
     "cut in half": (lambda text: text[: len(text) // 2], "positions should have 6807 values"),
     "no box": (lambda text: text[: text.rstrip().rindex("\n")], "no periodic box"),

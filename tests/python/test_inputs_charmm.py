@@ -370,6 +370,10 @@ BAD_PARAMETERS = {
         "has the periodicity 0",
     ),
     "polarizability": ((" 0.0 -", " 0.0 "), r"Slater-Kirkwood\) is not supported"),
+    "radius": (
+        ("IMPROPER\n", "NONBONDED\nT1 0.0 -0.1 -2.0\nIMPROPER\n"),
+        "RMIN, the distance of least energy, must not be",
+    ),
     "stream": (("BONDS\n", "read sequ card\nBONDS\n"), "'read sequ card' is not supported"),
 }
 
@@ -399,6 +403,7 @@ BAD_PSF = {
     "word": (("       1       5", "       x       5"), "!NBOND: 'x' is not a whole number"),
     "charge": (("-0.300000       14", "-0.30x000       14"), "line 8, atom 1: the charge"),
     "fixed": (("14.0070           0", "14.0070           1"), r"line 8, atom 1: fixed atoms"),
+    "again": (("5 !NDON", "       0 !NBOND\n\n       5 !NDON"), "!NBOND: this section stands here"),
     "no atoms": (("33 !NATOM", "33 !NOTHING"), "no section !NATOM"),
 }
 

@@ -326,6 +326,8 @@ def test_includes_and_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             describe(other)
 
 
+LONG = "9" * 5000  # digits, which Python itself would refuse to read
+
 BAD = {
     "section": ("[ pairs ]", "[ pears ]", r"\[ pears \] is not known"),
     "restraints": ("[ pairs ]", "[ angle_restraints ]", "angle restraints are not supported"),
@@ -383,6 +385,16 @@ BAD = {
     "molecules": ("[ molecules ]\nSOL 3\nChain 2\nSOL 2\n", "", r"no \[ molecules \]"),
     "pair": ("1 4 1\n", "1 7 1\n", "a pair that is not excluded"),
     "map": (" 24 24\\", " 24 22\\", "a torsion map needs an even number"),
+    "too many": ("SOL 3", "SOL 999999999999", "molecules of SOL make more than 2147483647 atoms"),
+    "long count": ("SOL 3", f"SOL {LONG}", "expected the name of a molecule type and a number"),
+    "long atom": ("1 2 1\n", f"1 {LONG} 1\n", "is not an atom of the molecule type Chain"),
+    "long function": ("1 2 1\n", f"1 2 {LONG}\n", "expected 2 atoms and a function type"),
+    "long distance": ("Chain 3\n", f"Chain {LONG}\n", "name of a molecule type and nrexcl"),
+    "triangle": (
+        "[ pairs ]",
+        "[ constraints ]\n1 2 1 0.1\n2 3 1 0.1\n3 1 1 0.3\n[ pairs ]",
+        r"between atom .* is 0\.3 nm long, more than the other two of its triangle \(0\.1 and 0\.1",
+    ),
 }
 
 
@@ -443,6 +455,35 @@ def test_gro(decimals: int, velocities: bool, tmp_path: Path) -> None:
     (tmp_path / "conf.gro").write_text(text + gro(positions() + 0.1, names, decimals, velocities))
     _, second = quiltmd.load(path, tmp_path / "conf.gro", frame=1)
     np.testing.assert_allclose(second.positions, state.positions + 0.1, atol=1.1e-3)
+
+
+def test_neighbours_are_counted_to_the_ends_of_a_molecule(tmp_path: Path) -> None:
+    """Also where nrexcl is a number of bonds that no molecule has."""
+    path = write(tmp_path)
+    before, after = path.read_text().split("[ moleculetype ]\nChain 3\n")
+    path.write_text(f"{before}[ moleculetype ]\nChain 999999999999\n{after}")
+    system = describe(path).system
+    chain = np.flatnonzero(system.molecules == system.molecules[system.exclusions.max()])
+    pairs = {(int(i), int(j)) for i in chain for j in chain if i < j}
+    assert pairs <= set(map(tuple, system.exclusions.tolist()))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("   0.", "  nan", r"line \d+, atom \d+: coordinates: '.*nan.*' is not a finite number"),
+        ("   0.", "*****", r"line \d+, atom \d+: coordinates: '.*\*.*' is not a finite number"),
+        (f"{BOX:10.5f}\n", f"{-BOX:10.5f}\n", "the box must have positive numbers"),
+        ("Made up, t= 0.0\n", f"title\n{LONG}\n", "the second line does not begin with the number"),
+    ],
+)
+def test_bad_gro(old: str, new: str, words: str, tmp_path: Path) -> None:
+    path = write(tmp_path)
+    text = gro(abs(positions()), describe(path).system.topology.atom_names)
+    assert old in text
+    (tmp_path / "conf.gro").write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=rf"conf\.gro, .*{words}"):
+        quiltmd.load(path, tmp_path / "conf.gro")
 
 
 def test_triclinic_gro(tmp_path: Path) -> None:

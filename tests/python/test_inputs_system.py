@@ -75,6 +75,10 @@ def test_arrays_are_typed_contiguous_and_the_systems_own() -> None:
         ({"exclusions": [[1, 0]]}, "lower atom first"),
         ({"lj_a": [[1, 2], [3, 1]], "lj_b": np.ones((2, 2))}, "not symmetric"),
         ({"constraints": [[0, 1]], "constraint_lengths": [0]}, "atom 1 .* no positive length"),
+        (
+            {"constraints": [[1, 0], [1, 2], [2, 0]], "constraint_lengths": [0.1, 0.25, 0.1]},
+            r"atom 2 .* atom 3 .* is 0\.25 nm long, .* of its triangle \(0\.1 and 0\.1 nm\)",
+        ),
         ({"topology": Topology.unnamed(np.ones(2))}, "names 2 atoms, not 3"),
     ],
 )

@@ -123,8 +123,8 @@ def _check_count(file: str, lines: list[bytes], atoms: int) -> None:
     match = re.match(rb"\s*(\d{1,18})(?=\s|$)", lines[1]) if len(lines) > 1 else None
     if match is None:
         message = (
-            "not an Amber coordinate file, and of no other format that is known: the second line does "
-            "not begin with the number of atoms"
+            "not an Amber coordinate file, and of no other format that is known: the second line "
+            "does not begin with the number of atoms"
         )
         raise InputError(message, file=file, line=min(2, len(lines)))
     if int(match[1]) != atoms:

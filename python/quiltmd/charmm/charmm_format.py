@@ -157,6 +157,7 @@ class _Reader:
         if four[0] < 0 or four[2] < 0:
             message = "a positive EMIN (polarizabilities, Slater-Kirkwood) is not supported"
             raise self._error(line, message)
+        self._refuse_negative_radii(four, line)
         self._into.add_type(name, four)
 
     def _pair(self, words: list[str], line: int) -> None:
@@ -165,7 +166,12 @@ class _Reader:
         four += [-values[2], values[3]] if len(values) == 4 else four
         if four[0] < 0 or four[2] < 0:
             raise self._error(line, "EMIN of a pair (NBFIX) must not be positive")
+        self._refuse_negative_radii(four, line)
         self._into.add_pair(types, four)
+
+    def _refuse_negative_radii(self, four: list[float], line: int) -> None:
+        if min(four[1::2]) < 0:
+            raise self._error(line, "RMIN, the distance of least energy, must not be negative")
 
     def _hydrogen_bond(self, words: list[str], line: int) -> None:
         raise self._error(line, "hydrogen-bond terms (HBOND) are not supported")

@@ -94,7 +94,11 @@ class PsfFile:
         data = read_bytes(path)
         first, _, _ = data.partition(b"\n")
         self._flags = set(first.decode("latin-1").upper().split()[1:])
-        self._sections = {section.name: section for section in _sections(path, data)}
+        self._sections: dict[str, _Section] = {}
+        for section in _sections(path, data):
+            if section.name in self._sections:
+                raise self._error(section, -1, "this section stands here again")
+            self._sections[section.name] = section
         self._refuse()
         self.lone_pairs = self._read_lone_pairs()
         self._read_atoms()

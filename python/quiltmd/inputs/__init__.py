@@ -264,7 +264,12 @@ def _described(topology: Path, parameters: Sequence[Path], defines: Sequence[str
     if defines and not reader.defines:
         raise InputError(f"{reader.name} has no preprocessor: leave out defines", file=topology)
     files = tuple(os.fspath(file) for file in parameters)
-    return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
+    try:
+        return reader.read(Sources(os.fspath(topology), files, tuple(defines)))
+    except InputError as error:
+        if error.file is not None:
+            raise
+        raise InputError(str(error), file=topology) from None  # of the System made of the file
 
 
 def _warn(described: Described) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from xml.parsers import expat
 
 import numpy as np
 import numpy.typing as npt
@@ -131,11 +132,23 @@ def _translated(openmm_system: Any, topology: Any, file: str) -> System:
         raise InputError(str(error), file=file) from None
 
 
+def _refuse_broken(file: str, text: str) -> None:
+    """InputError where this is no whole XML: OpenMM takes a file that ends after some forces."""
+    try:
+        expat.ParserCreate().Parse(text, True)
+    except expat.ExpatError as error:
+        what = expat.ErrorString(error.code)
+        message = f"the XML is damaged ({what}); was the file written to its end?"
+        raise InputError(message, file=file, line=error.lineno) from None
+
+
 def _deserialize(file: str) -> Any:
     """The object in an XML file."""
     openmm = _openmm(file)
+    text = read_bytes(file).decode("utf-8", "replace")
+    _refuse_broken(file, text)
     try:
-        return openmm.XmlSerializer.deserialize(read_bytes(file).decode("utf-8", "replace"))
+        return openmm.XmlSerializer.deserialize(text)
     except Exception as error:  # OpenMMException, or the like of a damaged file
         raise InputError(f"OpenMM cannot read it: {_one_line(error)}", file=file) from None
 

@@ -124,9 +124,11 @@ def _cell(file: str, lines: list[bytes], atoms: list[int]) -> F64 | None:
     line = lines[before[-1]]
     edges = [line[start : start + 9] for start in (6, 15, 24)]
     angles = [line[start : start + 7] for start in (33, 40, 47)]
+    numbers = Columns(file, "CRYST1", before[-1] + 1, [b"".join(edges)], 3, 9).numbers(3, float)
+    turns = Columns(file, "CRYST1", before[-1] + 1, [b"".join(angles)], 3, 7).numbers(3, float)
     try:
-        return _box([float(text) for text in edges], [float(text) for text in angles])
-    except (ValueError, InputError) as error:
+        return _box(numbers.tolist(), turns.tolist())
+    except InputError as error:
         raise InputError(f"CRYST1: {error}", file=file, line=before[-1] + 1) from None
 
 
