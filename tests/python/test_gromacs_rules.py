@@ -193,6 +193,10 @@ REFUSED = {
         topology(before="#define bb 0\n#define aa bb 1 1\n", terms=f"{DIHEDRAL}aa"),
         "line 21: 'bb' is not a finite number",
     ),
+    "a number with an underscore": (
+        topology(terms=f"{DIHEDRAL}3_0 1 1"),
+        "line 19: '3_0' is not a finite number",
+    ),
     "else": (topology(terms="#else\n"), "line 18: #else without #ifdef or #ifndef before it"),
     # by Quilt alone: GROMACS leaves something out in silence, or has energies that make no sense
     "signs of epsilon": (
@@ -214,6 +218,22 @@ REFUSED = {
     "epsilon < 0": (
         topology(terms=f"{PAIRS}1 0.2 -0.5"),
         "line 19: a 1-4 pair with C6 = .* negative ones are not supported",
+    ),
+    "k < 0 along an axis": (
+        topology(terms="[ position_restraints ]\n1 1 -10 0 0"),
+        "line 19: a position restraint needs force constants that are not negative",
+    ),
+    "k < 0 of a flat bottom": (
+        topology(terms="[ position_restraints ]\n1 2 1 0.1 -10"),
+        "line 19: a flat bottom of shape 1, radius 0.1 and k -10: supported",
+    ),
+    "dphi < 0": (
+        topology(terms="[ dihedral_restraints ]\n1 2 3 4 1 30 -5 10"),
+        "line 19: a dihedral restraint needs dphi and k that are not negative",
+    ),
+    "low > up1": (
+        topology(bonds="1 2 10 0.3 0.2 0.4 100"),
+        r"line 15: a restraint \(function type 10\) needs 0 <= low <= up1 <= up2",
     ),
     "second state of a bond": (
         topology(bonds="1 2 1 0.1 100 0.1 200"),

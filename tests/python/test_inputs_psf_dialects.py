@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_psf import Atom, Line, extended, free, standard, write_crd, write_psf
 
@@ -85,6 +86,10 @@ def with_exponents(number: int, atom: Atom) -> str:
     return standard(number, atom).replace(f"{atom.charge:14.6f}", f"{atom.charge:14.6E}")
 
 
+def numbered_from_zero(number: int, atom: Atom) -> str:
+    return free(number - 1, atom)
+
+
 WIDE, NAMD = "EXT XPLOR", "NAMD"
 
 
@@ -106,6 +111,8 @@ WIDE, NAMD = "EXT XPLOR", "NAMD"
         (LONG, NAMD, without_the_last_word(free), {}),
         (LONG, "", without_the_last_word(shifted), {}),
         (LONG, WIDE, every_second(extended), {}),
+        (LONG, NAMD, every_second(free), {}),
+        (LONG, NAMD, numbered_from_zero, {}),
         (SHORT, "XPLOR", every_second(standard), {"residue": "7A"}),
     ],
 )
@@ -158,3 +165,69 @@ def test_lines_that_end_before_the_mass_are_refused(tmp_path: Path) -> None:
     psf = write_psf(tmp_path / "a.psf", molecules(LONG), BONDS, flags=WIDE, line=short)
     with pytest.raises(InputError, match="line 7: !NATOM: the line of an atom is too short"):
         PsfFile(str(psf))
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (lambda text: text.replace("2 !NBOND", "2, !NBOND"), "line 12: '2, !NBOND: bonds' is not"),
+        (lambda text: text.replace("0 !NPHI", "O !NPHI"), "line 18: 'O !NPHI: dihedrals' is not"),
+        (lambda text: text.partition("       0 !NPHI")[0], "no section !NPHI: the file is trunc"),
+        (lambda text: text.partition("       2 !NBOND")[0], "no section !NBOND"),
+        (
+            lambda text: f"{text}\n       0 !NBOND\n\n",
+            "line 30: !NBOND: this section stands",
+        ),
+    ],
+)
+def test_no_section_is_lost(edit: Callable[[str], str], words: str, tmp_path: Path) -> None:
+    path = write_psf(tmp_path / "a.psf", molecules(SHORT), BONDS)
+    path.write_text(edit(path.read_text()))
+    with pytest.raises(InputError, match=words):
+        PsfFile(str(path))
+
+
+PAIR = "\nNBFIX\n{} -0.5 3.5\nEND"
+FIRST = "CG2R61 0.0 -0.07 1.99\n"
+
+
+@pytest.mark.parametrize(
+    ("wild", "plain"),
+    [
+        (
+            PARAMETERS.replace("\nEND", PAIR.format("CG30% CG2R6+")),
+            PARAMETERS.replace("\nEND", PAIR.format("CG301 CG2R61")),
+        ),
+        (
+            PARAMETERS.replace("\nEND", PAIR.format("CG3# CG3*")),
+            PARAMETERS.replace("\nEND", PAIR.format("CG301 CG301")),
+        ),
+        (
+            PARAMETERS.replace(FIRST, "CG* 0.0 -0.07 1.99\n"),
+            PARAMETERS,
+        ),
+        (
+            PARAMETERS.replace(
+                "CG301 0.0 -0.032 2.0\n", "CG301 0.0 -0.032 2.0\nCG* 0.0 -0.2 2.1\n"
+            ),
+            PARAMETERS.replace("-0.032 2.0", "-0.2 2.1").replace("-0.07 1.99", "-0.2 2.1"),
+        ),
+        (  # the name of a type
+            PARAMETERS.replace("\nEND", PAIR.format("CG* CG*")).replace(
+                "MASS -1 C ", "MASS -1 CG* 12.011\nMASS -1 C "
+            ),
+            PARAMETERS,
+        ),
+    ],
+)
+def test_wild_cards_of_lennard_jones_parameters(wild: str, plain: str, tmp_path: Path) -> None:
+    """As in CHARMM, of all lines that match a type the last one holds."""
+    atoms = molecules(LONG)
+    psf = write_psf(tmp_path / "a.psf", atoms, BONDS, flags=WIDE, line=extended)
+    crd, parameters = write_crd(tmp_path / "a.crd", atoms, PLACES), tmp_path / "a.prm"
+    tables = []
+    for text in (wild, plain):
+        parameters.write_text(text)
+        system = quiltmd.load(psf, crd, parameters=[parameters])[0]
+        tables.append(np.array([system.lj_a, system.lj_b]))
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-12)

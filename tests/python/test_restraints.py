@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import numpy as np
 import openmm
 import pytest
 from boxes import engine, relative_rms, state_of, water_box
+from model_waters import model_water
 from test_convert import CHOSEN, by_openmm
 from test_inputs_gromacs import BOX, gro, positions, write
 
 import quiltmd
 from quiltmd import InputError, QuiltError, Restraint, State, System, restrain
+from quiltmd.description.restraints import Held
 from quiltmd.inputs import describe
 from quiltmd.openmm.write import to_openmm
 from quiltmd.running import stages
@@ -385,3 +388,25 @@ def test_at_constant_pressure() -> None:
         found.append(simulation.state())
     assert quiltmd.digest(found[0]) == quiltmd.digest(found[1])
     assert not np.allclose(found[0].box, state.box, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scaling", ["com", "all", "none"])
+def test_only_virtual_sites_are_held(scaling: Any) -> None:
+    """Whose masses say nothing of where they are: their mean is what follows the box."""
+    made, start = model_water("tip4pew", (3, 3, 3))
+    system = System.from_openmm(made)
+    restraint = Restraint("position", "index 4 8", 100.0)
+    held = restrain(system, [restraint], start.positions, start.box, scaling)
+    moved = replace(start, positions=start.positions + np.array([0.1, 0.0, 0.0]))
+    nonbonded = quiltmd.Nonbonded(method="cutoff", cutoff=0.4)
+    energies = quiltmd.reference(held, moved, nonbonded)[0]
+    assert energies["restraint"] == pytest.approx(2 * 100 / 2 * 0.1**2)
+
+
+@pytest.mark.parametrize("constants", [(-10.0, 0.0, 0.0), (-10.0, 5.0, 20.0), (-1.0, -2.0, -3.0)])
+def test_negative_constants_are_never_left_out(
+    constants: tuple[float, ...], molecule: tuple[System, State]
+) -> None:
+    system, state = molecule
+    with pytest.raises(InputError, match="which is negative"):
+        restrain(system, [], state.positions, state.box, held=Held.by_axes([0], [constants]))

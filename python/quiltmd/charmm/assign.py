@@ -8,6 +8,7 @@ by the parameters of 1-4 pairs (NBXMOD 5), whatever angles and torsions the file
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -297,23 +298,23 @@ def _pairs(kinds: _Kinds, pairs14: I32) -> _Fields:
 
 def _lennard_jones(kinds: _Kinds) -> tuple[F64, F64]:
     """Epsilon and distance of the minimum by pair of types, (2, T, T): of pairs, of 1-4 pairs."""
-    rows = []
-    for number, name in enumerate(kinds.names):
-        found = kinds.parameters.lennard_jones.get(name)
-        if found is None:
+    given, names = kinds.parameters, kinds.names
+    types = given.lennard_jones.items()
+    found = {k: row for name, row in types for k in given.matching(name, names)}
+    for number in range(len(names)):
+        if number not in found:
             atom = int(np.argmax(kinds.of_atom == number))
             kinds._one(
                 np.array([atom], dtype=np.int32), "Lennard-Jones interaction", lambda _: None
             )
-        rows.append(found)
-    values = np.array(rows, dtype=np.float64)
+    values = np.array([found[number] for number in range(len(names))], dtype=np.float64)
     both = []
     for offset in (0, 2):
         epsilon, half = values[:, offset], values[:, offset + 1]
         table = np.array([np.sqrt(epsilon[:, None] * epsilon[None]), half[:, None] + half[None]])
-        for (a, b), pair in kinds.parameters.pairs.items():
-            i, j = (kinds.names.index(name) if name in kinds.names else -1 for name in (a, b))
-            if min(i, j) >= 0:
-                table[:, i, j] = table[:, j, i] = pair[offset : offset + 2]
+        for pair, parameters in given.pairs.items():
+            first, second = (given.matching(name, names) for name in pair)
+            for i, j in itertools.product(first, second):
+                table[:, i, j] = table[:, j, i] = parameters[offset : offset + 2]
         both.append(table)
     return both[0], both[1]

@@ -112,6 +112,7 @@ class _Reader:
         if words[0].upper()[:4] != "MASS" or len(words) < 4:
             raise self._error(line, "expected MASS, number, type, mass")
         self._into.names[words[1]] = words[2].upper()
+        self._into.types.add(words[2].upper())
 
     def _bond(self, words: list[str], line: int) -> None:
         types, values = self._parts(words, 2, (2,), line)

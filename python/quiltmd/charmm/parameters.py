@@ -7,6 +7,7 @@ stands for any type.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,7 +17,10 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..reading.units import ANGSTROM, KCAL
+from ..reading.words import real
 
+# Wild cards in names of types (CHARMM documentation, parmfile.doc) as regular expressions.
+_WILD = {"*": ".*", "%": ".", "#": "[0-9]*", "+": "[0-9]"}
 Types = tuple[str, ...]
 Found = TypeVar("Found")
 ANY = "X"
@@ -30,6 +34,8 @@ class Parameters:
     ----------
     names:
         Type by its number in MASS statements.
+    types:
+        Those in MASS statements.
     bonds, angles:
         (length, k); (theta0, k, Urey-Bradley length, its k, both 0 where there is none).
     torsions:
@@ -39,10 +45,11 @@ class Parameters:
     maps:
         (m, m) kJ/mol by eight types, from -180 degrees.
     lennard_jones:
-        By type: epsilon, half the distance of the minimum, and the same for 1-4 pairs.
+        By type, which may have wild cards: epsilon, half the distance of the minimum, and the same
+        for 1-4 pairs.
     pairs:
-        By two types in sorted order (NBFIX): epsilon, distance of the minimum, and the same for 1-4
-        pairs.
+        By two types in sorted order (NBFIX), likewise: epsilon, distance of the minimum, and the
+        same for 1-4 pairs.
     scale14:
         Factor of electrostatic interactions of 1-4 pairs (E14FAC).
     options, cutoffs:
@@ -54,6 +61,7 @@ class Parameters:
     """
 
     names: dict[str, str] = field(default_factory=dict)
+    types: set[str] = field(default_factory=set)
     bonds: dict[Types, tuple[float, float]] = field(default_factory=dict)
     angles: dict[Types, tuple[float, float, float, float]] = field(default_factory=dict)
     torsions: dict[Types, dict[int, tuple[float, float]]] = field(default_factory=dict)
@@ -97,11 +105,24 @@ class Parameters:
 
     def add_type(self, name: str, values: list[float]) -> None:
         """Lennard-Jones: epsilon (kcal/mol), half the minimum's distance (A), twice."""
+        self.lennard_jones.pop(name, None)  # the order is that in which they hold
         self.lennard_jones[name] = _lennard_jones(values)
 
     def add_pair(self, types: Types, values: list[float]) -> None:
         """Lennard-Jones of a pair: epsilon (kcal/mol), distance of the minimum (A), twice."""
+        self.pairs.pop(_either(types), None)
         self.pairs[_either(types)] = _lennard_jones(values)
+
+    def matching(self, pattern: str, names: list[str]) -> list[int]:
+        """Which of the types of atoms a type in NONBONDED or NBFIX stands for.
+
+        One that is no type, of an atom or in a MASS statement, may have wild cards: * (any
+        characters), % (one), # (any digits) and + (one digit).
+        """
+        if pattern in names or pattern in self.types:
+            return [k for k, name in enumerate(names) if name == pattern]
+        wild = "".join(_WILD.get(letter, re.escape(letter)) for letter in pattern)
+        return [k for k, name in enumerate(names) if re.fullmatch(wild, name)]
 
     def improper_of(self, types: Types) -> tuple[int, float, float] | None:
         """The improper of four types: exact first, then by CHARMM's order of wild cards."""
@@ -120,7 +141,7 @@ def numbers(words: Iterable[str], file: str, line: int) -> list[float]:
     found = []
     for word in words:
         try:
-            value = float(word.upper().replace("D", "E"))
+            value = real(word.upper().replace("D", "E"))
         except ValueError:
             value = float("nan")
         if not np.isfinite(value):

@@ -24,7 +24,7 @@ from ..description.elements import elements_of
 from ..description.topology import Topology
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
-from ..reading.words import natural_number, residue_number
+from ..reading.words import converted, natural_number, real, reals, residue_number, whole
 
 I64 = npt.NDArray[np.int64]
 _Bytes = npt.NDArray[np.bytes_]
@@ -32,7 +32,9 @@ _Bytes = npt.NDArray[np.bytes_]
 # Sections that are read, sections without energy terms, and why others are refused unless empty.
 _LONE_PAIRS = "NUMLP"
 _TERMS = {"NBOND": 2, "NTHETA": 3, "NPHI": 4, "NIMPHI": 4, "NCRTERM": 8}
-_HARMLESS = {"NTITLE", "NDON", "NACC", "NGRP", "MOLNT"}
+_NEEDED = ("NATOM", "NBOND", "NTHETA", "NPHI", "NIMPHI")  # of molecules without such terms empty
+_TITLE = "NTITLE"  # of which lines may have any text
+_HARMLESS = {_TITLE, "NDON", "NACC", "NGRP", "MOLNT"}
 _REFUSED = {
     "NUMANISO": "anisotropic polarizability (Drude) is not supported",
 }
@@ -111,9 +113,9 @@ class PsfFile:
     def terms(self, name: str) -> npt.NDArray[np.int32]:
         """The terms of a section (NBOND, NTHETA, NPHI, NIMPHI, NCRTERM): (n, atoms), from 0."""
         arity = _TERMS[name]
-        if name not in self._sections:
+        section = self._sections.get(name)
+        if section is None:
             return np.empty((0, arity), dtype=np.int32)
-        section = self._sections[name]
         values = self._integers(section, section.count * arity)
         wrong = (values < 1) | (values > self.atoms)
         if wrong.any():
@@ -141,9 +143,10 @@ class PsfFile:
     def _refuse(self) -> None:
         if "DRUDE" in self._flags:
             raise InputError("Drude (polarizable) models are not supported", file=self.file, line=1)
-        if "NATOM" not in self._sections:
-            message = "no section !NATOM: the file is truncated or not a PSF"
-            raise InputError(message, file=self.file)
+        for name in _NEEDED:
+            if name not in self._sections:
+                message = f"no section !{name}: the file is truncated or not a PSF"
+                raise InputError(message, file=self.file)
         for section in self._sections.values():
             known = section.name in _TERMS or section.name in _HARMLESS | {
                 *("NATOM", "NNB", _LONE_PAIRS)
@@ -171,8 +174,8 @@ class PsfFile:
         found = []
         for row, words in enumerate(lines[: section.count]):
             try:
-                hosts, place = int(words[0]), int(words[1])
-                x, y, z = map(float, words[3:])
+                hosts, place = whole(words[0]), whole(words[1])
+                x, y, z = map(real, words[3:])
             except (IndexError, ValueError):
                 raise self.lone_pair_error(
                     row, "expected number of hosts, place in the list, F and three values"
@@ -214,6 +217,8 @@ class PsfFile:
 
         Some programs leave out the last one: their lines end with the mass.
         """
+        if "NAMD" in self._flags:
+            return self._free_columns(section, lines)
         words = b"\n".join(lines).split()
         width = len(lines[0].split())
         regular = len(words) == width * len(lines)
@@ -232,6 +237,14 @@ class PsfFile:
         columns = [np.array([line[start:end].strip() for line in lines]) for start, end in places]
         return [*columns[:-1], np.where(columns[-1] == b"", _FIXED[0], columns[-1])]
 
+    def _free_columns(self, section: _Section, lines: list[bytes]) -> list[_Bytes]:
+        """The columns of lines in free format."""
+        rows = [line.split()[1:9] for line in lines]
+        short = next((k for k, row in enumerate(rows) if len(row) < 7), None)
+        if short is not None:
+            raise self._error(section, short, "the line of an atom is too short")
+        return [*map(np.array, zip(*([*row, _FIXED[0]][:8] for row in rows), strict=True))]
+
     def _topology(
         self,
         segments: _Bytes,
@@ -246,10 +259,9 @@ class PsfFile:
             change[1:] |= column[1:] != column[:-1]
         first = np.flatnonzero(change)
         ids = _decoded(numbers[first])
-        bonds = self.terms("NBOND") if "NBOND" in self._sections else None
         return Topology(
             atom_names=names,
-            elements=elements_of(self.masses, names, bonds),
+            elements=elements_of(self.masses, names, self.terms("NBOND")),
             residue_of_atom=(np.cumsum(change) - 1).astype(np.int32),
             residue_names=_decoded(residues[first]),
             residue_ids=np.array([residue_number(text) for text in ids], dtype=np.int32),
@@ -258,9 +270,9 @@ class PsfFile:
 
     def _reals(self, section: _Section, what: str, texts: _Bytes) -> npt.NDArray[np.float64]:
         try:
-            values = texts.astype(np.float64)
+            values = converted(texts, float)
         except ValueError:
-            values = np.array([_real(text) for text in texts])
+            values = reals(text.decode("latin-1") for text in texts)
         if not np.isfinite(values).all():
             index = int(np.argmin(np.isfinite(values)))
             message = f"the {what} '{texts[index].decode('latin-1')}' is not a finite number"
@@ -301,6 +313,7 @@ class PsfFile:
 
 
 def _sections(file: str, data: bytes) -> Iterator[_Section]:
+    """The sections of a file; InputError where a "!" outside the title begins none."""
     headers = []
     at = data.find(b"!")
     while at >= 0:
@@ -309,6 +322,9 @@ def _sections(file: str, data: bytes) -> Iterator[_Section]:
         found = re.match(rb"\s*(\d{1,18})(?!\d)[\d\s]*!(\w+)", data[start:end])
         if found:
             headers.append((start, end, int(found[1]), found[2].decode()))
+        elif headers and headers[-1][3] != _TITLE:
+            message = f"'{data[start:end].decode('latin-1').strip()}' is not a count and !NAME"
+            raise InputError(message, file=file, line=data.count(b"\n", 0, start) + 1)
         at = data.find(b"!", end)
     line, before = 1, 0
     ends = [*(start for start, *_ in headers), len(data)][1:]
@@ -320,10 +336,3 @@ def _sections(file: str, data: bytes) -> Iterator[_Section]:
 
 def _decoded(texts: _Bytes) -> npt.NDArray[np.str_]:
     return np.char.decode(texts, "latin-1")
-
-
-def _real(text: bytes) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")

@@ -171,9 +171,10 @@ class Held:
     def by_axes(cls, atoms: npt.ArrayLike, constants: npt.ArrayLike) -> Held:
         """Harmonic, with a force constant for each atom and axis, (n, 3), kJ/mol/nm^2."""
         each = np.asarray(constants, dtype=np.float64).reshape(-1, 3)
-        k = each.max(axis=1, initial=0.0)
-        weights = np.divide(each, k[:, None], out=np.ones_like(each), where=k[:, None] > 0)
-        return cls(np.asarray(atoms, dtype=np.int32), k, np.zeros(len(k)), weights)
+        largest = np.abs(each).argmax(axis=1)[:, None]
+        k = np.take_along_axis(each, largest, axis=1)
+        weights = np.divide(each, k, out=np.ones_like(each), where=k != 0)
+        return cls(np.asarray(atoms, dtype=np.int32), k[:, 0], np.zeros(len(k)), weights)
 
     @classmethod
     def joined(cls, parts: Sequence[Held]) -> Held:
@@ -261,7 +262,8 @@ def _places(system: System, held: Held, positions: F64, box: F64 | None, scaling
         followed = places
     else:
         masses = system.masses[held.atoms]
-        followed = np.broadcast_to(masses @ places / masses.sum(), places.shape)
+        weights = masses if masses.any() else np.ones_like(masses)  # where all are virtual sites
+        followed = np.broadcast_to(weights @ places / weights.sum(), places.shape)
     return np.column_stack([followed @ np.linalg.inv(box), places - followed])
 
 

@@ -187,7 +187,7 @@ def parameters_of(*words: str) -> tuple[Parameter, ...]:
 _HARMONIC = Minimum(lambda p: p[:, 0], lambda p: p[:, 1])
 _SPRING = Minimum(lambda p: p[:, 1], lambda p: p[:, 3])  # between `lower` and `upper` or there
 _STRETCH, _BEND = "k/2*(r-length)^2", "k/2*(theta-theta0)^2"
-_FLAT_BOTTOM = parameters_of("theta0: rad", "width: rad", "k*: kJ/mol/rad^2")
+_FLAT_BOTTOM = parameters_of("theta0: rad", "width+: rad", "k*+: kJ/mol/rad^2")
 _PLACE = ("a:", "b:", "c:", "x: nm", "y: nm", "z: nm")
 _FORCE = ("force x*: kJ/mol/nm", "force y*: kJ/mol/nm", "force z*: kJ/mol/nm")
 _POWERS = "c0-c1*cos(theta)+c2*cos(theta)^2-c3*cos(theta)^3+c4*cos(theta)^4-c5*cos(theta)^5"
@@ -276,7 +276,8 @@ TERM_FORMS = (
         "restraint",
         1,
         parameters_of(
-            *(*_PLACE, "k*: kJ/mol/nm^2", "radius: nm"), "weight x:", "weight y:", "weight z:"
+            *(*_PLACE, "k*+: kJ/mol/nm^2", "radius+: nm"),
+            *("weight x+:", "weight y+:", "weight z+:"),
         ),
         "k/2*max(0,d-radius)^2; d=sqrt(weight_x*x^2+weight_y*y^2+weight_z*z^2)",
     ),
@@ -286,7 +287,7 @@ TERM_FORMS = (
         "distance_restraints",
         "restraint",
         2,
-        parameters_of("lower: nm", "upper: nm", "linear: nm", "k*: kJ/mol/nm^2"),
+        parameters_of("lower+: nm", "upper: nm", "linear: nm", "k*+: kJ/mol/nm^2"),
         "k*s*(d-s/2); s=min(d,linear-upper); d=max(lower-r,max(0,r-upper))",
         minimum=_SPRING,
     ),

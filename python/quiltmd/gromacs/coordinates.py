@@ -15,7 +15,7 @@ from ..description.box import reduce_box
 from ..errors import InputError
 from ..reading.fixed_width import Columns, decoded, read_bytes
 from ..reading.formats import CoordinateFormat, Coordinates, Expected
-from ..reading.words import natural_number
+from ..reading.words import natural_number, real
 
 F64 = npt.NDArray[np.float64]
 
@@ -155,7 +155,7 @@ def _g96_block(
         kept = [(line + k, row) for k, row in enumerate(rows) if row and not row.startswith("#")]
         words = [row.split()[-3:] for _, row in kept]
         try:
-            values = np.array(words, dtype=np.float64).reshape(-1, 3)
+            values = np.array([[*map(real, row)] for row in words]).reshape(-1, 3)
         except ValueError:
             wrong = next(k for k, row in enumerate(words) if not _numeric(row))
             message = f"{block}: '{kept[wrong][1]}' does not end in three numbers"
@@ -171,7 +171,7 @@ def _g96_block(
 
 def _numeric(words: list[str]) -> bool:
     try:
-        return len([float(word) for word in words]) == 3
+        return len([real(word) for word in words]) == 3
     except ValueError:
         return False
 
@@ -179,7 +179,7 @@ def _numeric(words: list[str]) -> bool:
 def _box(file: str, line: int, words: list[str]) -> F64 | None:
     """The box of three lengths or nine numbers; None where all are zero."""
     try:
-        numbers = [float(word) for word in words]
+        numbers = [real(word) for word in words]
     except ValueError:
         numbers = []
     if len(numbers) not in (3, 9) or not np.isfinite(numbers).all():

@@ -23,6 +23,7 @@ from .virtual_sites import site_of, site_of_many, site_of_weights
 
 _WATER = 2  # distances of a settle
 _CHARGED_PAIR = 5  # parameters of a pair that has charges of its own
+_RESTRAINT = 10  # function type of bonds
 _WHOLE = 0.01  # how far a multiplicity may be from a whole number
 _FLAT_BOTTOM = 2  # function type of position restraints with a flat bottom; axes by their shape
 _FLAT_BOTTOMS = {
@@ -155,6 +156,8 @@ class Molecule:
         atoms, function, given = self._parts(line, 2)
         values = self._values(line, "bondtypes", atoms, function, given)
         form = BONDS[function]
+        if function == _RESTRAINT and not (0 <= values[0] <= values[1] <= values[2]):
+            raise line.error("a restraint (function type 10) needs 0 <= low <= up1 <= up2")
         if form is None or form.links_atoms:
             self._link(*atoms)
         if form is not None:
@@ -244,14 +247,17 @@ class Molecule:
     def _position_restraint(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 1)
         if function == 1 and given:
-            held = Held.by_axes(atoms, [parameters_of(line, given, 3)])
+            constants = parameters_of(line, given, 3)
+            if min(constants) < 0:
+                raise line.error("a position restraint needs force constants that are not negative")
+            held = Held.by_axes(atoms, [constants])
             row = (held.k[0], 0.0, *held.weights[0])
         elif function == _FLAT_BOTTOM and len(given) == 3:
             shape, radius, k = reals(given, line)
-            if shape not in _FLAT_BOTTOMS or radius < 0:
+            if shape not in _FLAT_BOTTOMS or min(radius, k) < 0:
                 raise line.error(
-                    f"a flat bottom of shape {shape:g} and radius {radius:g}: supported are shapes "
-                    "from 1 to 8 and radii that are not negative"
+                    f"a flat bottom of shape {shape:g}, radius {radius:g} and k {k:g}: supported "
+                    "are shapes from 1 to 8, radii and k that are not negative"
                 )
             row = (k, radius, *_FLAT_BOTTOMS[int(shape)])
         else:
@@ -263,6 +269,8 @@ class Molecule:
         if function != 1 or not given:
             raise line.error("expected four atoms, function type 1, phi, dphi and a force constant")
         phi, width, k = parameters_of(line, given, 3)
+        if min(width, k) < 0:
+            raise line.error("a dihedral restraint needs dphi and k that are not negative")
         row = (float(np.radians(phi)), float(np.radians(width)), k)
         self.terms["torsion_restraints"].append((atoms, row))
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..reading.words import natural_number
+from ..reading.words import reals as numbers_of
 from .preprocess import Line
 
 # Sections of parameters by types: how many names a line begins with.
@@ -284,13 +285,8 @@ _SQUEEZED = {_squeezed(name): name for name in (*_NAMES, *_RENAMED)}
 
 def reals(words: list[str], line: Line) -> list[float]:
     """Words as finite numbers, or an error that names the line."""
-    found = []
-    for word in words:
-        try:
-            found.append(float(word))
-        except ValueError:
-            found.append(float("nan"))
+    found = numbers_of(words)
     if not np.isfinite(found).all():
         word = words[int(np.argmin(np.isfinite(found)))]
         raise line.error(f"'{word}' is not a finite number (or a macro that is not defined)")
-    return found
+    return [*map(float, found)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
+from ..reading.words import real
 
 
 def read_cell(file: str) -> list[list[float] | None]:
@@ -25,7 +26,7 @@ def _last_line(file: str) -> list[float]:
     lines = [line.split() for line in read_bytes(file).decode("latin-1").splitlines()]
     rows = [words for words in lines if words and not words[0].startswith("#")]
     try:
-        numbers = [float(word) for word in rows[-1]]
+        numbers = [real(word) for word in rows[-1]]
         int(numbers[0])
     except (IndexError, ValueError, OverflowError):
         raise InputError("not a NAMD extended system file (XSC)", file=file) from None

@@ -16,6 +16,7 @@ from ..errors import InputError
 from ..reading.entries import Control, Entries
 from ..reading.fixed_width import read_bytes
 from ..reading.units import ANGSTROM, KCAL
+from ..reading.words import real, whole
 
 _ATOMS = {"bond": 2, "wall": 2, "angle": 3, "dihedral": 4, "improper": 4}
 _NUMBERS = {"wall": (3,), "dihedral": (2, 3), "improper": (2, 3)}  # behind the atoms; else 2
@@ -64,7 +65,7 @@ def _add(control: Control, file: str, line: int, words: list[str]) -> None:
     kind, rest = words[0].lower(), words[1:]
     count = _ATOMS.get(kind, 0)
     try:
-        atoms, values = [int(word) for word in rest[:count]], [float(word) for word in rest[count:]]
+        atoms, values = [*map(whole, rest[:count])], [*map(real, rest[count:])]
     except ValueError:
         atoms, values = [], []
     problem = ""

@@ -17,6 +17,7 @@ from ..errors import InputError
 from ..reading.entries import Control, Entries
 from ..reading.fixed_width import read_bytes
 from ..reading.units import ANGSTROM, KCAL
+from ..reading.words import real
 
 _COLUMNS = {"x": (30, 38), "y": (38, 46), "z": (46, 54), "o": (54, 60), "b": (60, 66)}
 
@@ -65,7 +66,7 @@ def _column(file: str, first: int, end: int) -> npt.NDArray[np.float64]:
         if not line.startswith(("ATOM", "HETATM")):
             continue
         try:
-            found.append(float(line[first:end]))
+            found.append(real(line[first:end]))
         except ValueError:
             raise InputError(
                 f"no force constant in columns {first + 1} to {end}", file=file, line=number

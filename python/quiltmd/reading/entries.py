@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from .words import real
 
 OFF = ("no", "off", "false", "0", "none", ".false.", "f")
 ON = ("yes", "on", "true", "1", ".true.", "t")
@@ -228,7 +229,7 @@ def is_not_positive(value: str) -> bool:
 def number_of(word: str) -> float:
     """The number that a word is, also with Fortran's exponents (1.d0); nan where it is none."""
     try:
-        return float(word.lower().replace("d", "e").replace("_", "?"))
+        return real(word.lower().replace("d", "e"))
     except ValueError:
         return float("nan")
 

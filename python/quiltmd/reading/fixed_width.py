@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .record import note_content
+from .words import converted
 
 _HEAD = 64  # bytes, among which a binary format has a zero
 
@@ -98,7 +99,7 @@ class Columns:
         """The first `count` columns as finite numbers of a type, int or float."""
         texts = self.texts(count)
         try:
-            values: npt.NDArray[Any] = texts.astype(dtype)
+            values = converted(texts, dtype)
         except (ValueError, OverflowError):
             index = next(i for i, text in enumerate(texts) if not _is_number(text, dtype))
             raise self._bad_value(texts, index, count) from None
@@ -134,7 +135,7 @@ class Columns:
 
 def _is_number(text: bytes, dtype: type) -> bool:
     try:
-        dtype(text)
+        converted(np.array([text]), dtype)
     except ValueError:
         return False
     return True

@@ -20,6 +20,7 @@ from ..errors import InputError
 from .fixed_width import Columns, decoded, read_bytes
 from .formats import CoordinateFormat, Coordinates, Expected
 from .units import ANGSTROM
+from .words import real
 
 F64 = npt.NDArray[np.float64]
 
@@ -68,7 +69,7 @@ def read_mmcif(file: str, expected: Expected) -> Coordinates:
     model = list(dict.fromkeys(models))[expected.frame]
     chosen = [k for k, other in enumerate(models) if other == model]
     try:
-        values = np.array([[float(columns[d][k].split("(")[0]) for d in range(3)] for k in chosen])
+        values = np.array([[real(columns[d][k].split("(")[0]) for d in range(3)] for k in chosen])
     except ValueError as error:
         raise InputError(f"_atom_site: {error}", file=file) from None
     names = np.array([gemmi.cif.as_string(columns[3][k]) for k in chosen])
@@ -146,7 +147,7 @@ def _mmcif_cell(file: str, block: gemmi.cif.Block) -> F64 | None:
     if missing:
         raise InputError(f"half a box: there is no _cell.{missing[0]}", file=file)
     try:
-        numbers = [float(value.split("(")[0]) for value in found]
+        numbers = [real(value.split("(")[0]) for value in found]
         return _box(numbers[:3], numbers[3:])
     except (ValueError, InputError) as error:
         raise InputError(f"_cell: {error}", file=file) from None
