@@ -231,7 +231,7 @@ def test_a_ghost_on_another_atom_has_finite_forces() -> None:
 
 
 def test_coincident_alchemical_atoms_have_finite_derivatives() -> None:
-    """At lambda 1 the charges of two scale the energy by a square, whose derivative is 0 wherever they are."""
+    """The energy of two charges is scaled by a square, whose derivative at lambda 1 is 0."""
     plain, state = solute_in_water()
     system = quiltmd.decouple(plain, range(LENGTH), intramolecular="scale")
     found = []

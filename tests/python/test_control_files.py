@@ -129,7 +129,7 @@ REFUSED = {
         "vdwtype = cut-off\nvdw-type = shift": "has another value: keep one of them",
         "rvdw-switch = 0": "Potential-switch: needs rvdw-switch, above 0".lower(),
         "ref-t = 300 310 320": "2 groups, with 3 values of ref-t and 2 of tau-t",
-        "free-energy = yes": "not supported",
+        "free-energy = yes": "free-energy without lambdas",
         "freezegrps = Protein": "not supported",
         "refcoord-scaling = most": "only no, all and com",
         "mystery = 4": "this keyword is not known here",

@@ -137,6 +137,10 @@ init_lambda_state        = 0
 vdw_lambdas              = 0.00 0.05 0.10
 sc-alpha                 = 0.5
 couple-moltype           = Methane
+couple-lambda0           = vdw
+couple-lambda1           = none
+couple-intramol          = no
+nstdhdl                  = 10
 constraints              = h-bonds
 """
 MARTINI = """integrator               = md
@@ -349,9 +353,15 @@ TEMPLATES = {
     ),
     "free_energy.mdp": Template(
         FREE_ENERGY,
-        {"integrator.friction": 0.5, "nonbonded.pme_order": None},
+        {
+            "integrator.friction": 0.5,
+            "nonbonded.pme_order": None,
+            "alchemy.atoms": "moltype Methane",
+            "alchemy.coulomb": [1, 1, 1],
+            "alchemy.vdw": [0, 0.05, 0.1],
+            "alchemy.every": 10,
+        },
         ("pme_order 6: the order follows",),
-        ("line 19, free_energy yes: not supported",),
     ),
     "martini.mdp": Template(
         MARTINI,

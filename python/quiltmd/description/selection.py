@@ -46,11 +46,12 @@ def select(system: System, text: str) -> npt.NDArray[np.int64]:
         Whose atoms.
     text:
         all, solute (neither water nor ions), water, ions (molecules of one atom), protein, nucleic,
-        backbone (N, CA, C, O of a protein), hydrogen, heavy; `name CA CB`, `resname LIG`, `resid
-        1-10 12`, `residue 1-10` (residues counted from 1 in their order), `chain A`, `element C N`,
-        `index 1-100` (atoms counted from 1); joined by and, or, not and parentheses.  Names may
-        have the wildcards * and ?, and ranges a colon.  `bynum` is index, `resnum` resid, `segid`
-        and `chainID` are chain.
+        backbone (N, CA, C, O of a protein), hydrogen, heavy, vanishing (atoms of a GROMACS topology
+        whose second state has no nonbonded interactions); `name CA CB`, `resname LIG`, `resid
+        1-10 12`, `residue 1-10` (residues counted from 1 in their order), `chain A`, `moltype LIG`
+        (molecule types of GROMACS topologies), `element C N`, `index 1-100` (atoms counted from 1);
+        joined by and, or, not and parentheses.  Names may have the wildcards * and ?, and ranges a
+        colon.  `bynum` is index, `resnum` resid, `segid` and `chainID` are chain.
 
     Returns
     -------
@@ -203,6 +204,7 @@ _KINDS: dict[str, Callable[[System], _Mask]] = {
     "backbone": _backbone,
     "hydrogen": lambda system: system.topology.elements == 1,
     "heavy": lambda system: system.topology.elements > 1,
+    "vanishing": lambda system: system.topology.vanishing,
 }
 
 
@@ -217,6 +219,7 @@ _FIELDS: dict[str, Callable[[System], npt.NDArray[np.generic]]] = {
     "resid": lambda system: system.topology.residue_ids[system.topology.residue_of_atom],
     "residue": lambda system: system.topology.residue_of_atom + 1,
     "chain": lambda system: system.topology.chain_ids[system.topology.residue_of_atom],
+    "moltype": lambda system: system.topology.molecule_types[system.topology.residue_of_atom],
     "element": lambda system: np.array(SYMBOLS)[system.topology.elements],
     "index": lambda system: np.arange(1, system.atoms + 1),
 }

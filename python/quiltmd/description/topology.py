@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,11 @@ class Topology(Checked):
         (R,) int32, the numbers that the input gives the residues.
     chain_ids:
         (R,) strings, the chain of each residue; "" where the input names none.
+    molecule_types:
+        (R,) strings, the molecule type of each residue, of GROMACS topologies; by default "".
+    vanishing:
+        (N,) bool, atoms of GROMACS topologies whose second state has no nonbonded interactions; by
+        default none.
     """
 
     atom_names: npt.NDArray[np.str_]
@@ -39,16 +44,24 @@ class Topology(Checked):
     residue_names: npt.NDArray[np.str_]
     residue_ids: npt.NDArray[np.int32]
     chain_ids: npt.NDArray[np.str_]
+    molecule_types: npt.NDArray[np.str_] = field(default_factory=lambda: np.empty(0, np.str_))
+    vanishing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            array = np.asarray(getattr(self, field.name))
+        if len(self.molecule_types) == 0:
+            object.__setattr__(self, "molecule_types", np.full(len(self.residue_names), ""))
+        if len(self.vanishing) == 0:
+            object.__setattr__(self, "vanishing", np.zeros(len(self.atom_names), np.bool_))
+        for one in fields(self):
+            array = np.asarray(getattr(self, one.name))
             names = array.dtype == object
-            object.__setattr__(self, field.name, frozen(array.astype(np.str_) if names else array))
+            object.__setattr__(self, one.name, frozen(array.astype(np.str_) if names else array))
         atoms, residues = len(self.atom_names), len(self.residue_names)
-        if not len(self.elements) == len(self.residue_of_atom) == atoms:
+        by_atom = (self.elements, self.residue_of_atom, self.vanishing)
+        if not all(len(array) == atoms for array in by_atom):
             raise InputError("the topology's arrays over atoms differ in length")
-        if not len(self.residue_ids) == len(self.chain_ids) == residues:
+        by_residue = (self.residue_ids, self.chain_ids, self.molecule_types)
+        if not all(len(array) == residues for array in by_residue):
             raise InputError("the topology's arrays over residues differ in length")
         if atoms and not 0 <= self.residue_of_atom.min() <= self.residue_of_atom.max() < residues:
             raise InputError("the topology puts an atom in a residue that does not exist")
@@ -103,4 +116,6 @@ class Topology(Checked):
             residue_names=np.tile(self.residue_names, copies),
             residue_ids=np.tile(self.residue_ids, copies),
             chain_ids=np.tile(self.chain_ids, copies),
+            molecule_types=np.tile(self.molecule_types, copies),
+            vanishing=np.tile(self.vanishing, copies),
         )

@@ -59,6 +59,11 @@ class LennardJones:
             )
         return a, b
 
+    def is_inert(self, name: str) -> bool:
+        """Whether a type has no interactions with any of the topology's types."""
+        others = self._topology.atom_types
+        return not any(any(self._a_b(*self._of_pair(name, other))) for other in others)
+
     def pair14(self, line: Line, first: str, second: str) -> _Two:
         """Parameters of a 1-4 pair, of [ pairtypes ] or scaled ones of an ordinary pair."""
         values = self._pairs14.get((first, second))

@@ -17,6 +17,7 @@ from ..outputs.formats import FINAL
 from ..reading.entries import Control, Entries, Entry, is_off
 from ..reading.fixed_width import read_bytes
 from .mdp_coupling import take_coupling
+from .mdp_free_energy import take_free_energy
 from .mdp_groups import Index
 from .mdp_words import choice
 
@@ -35,12 +36,7 @@ _OF_REFUSED = (
     *("nh-chain-length", "print-nose-hoover-chain-variables", "wall-type", "wall-r-linpot"),
     *("wall-atomtype", "wall-density", "wall-ewald-zfac"),
     *("disre-weighting", "disre-mixed", "disre-fc", "disre-tau", "nstdisreout", "orire-fc"),
-    *("orire-tau", "orire-fitgrp", "nstorireout", "couple-moltype", "couple-lambda0"),
-    *("couple-lambda1", "couple-intramol", "init-lambda", "init-lambda-state", "delta-lambda"),
-    *("nstdhdl", "fep-lambdas", "mass-lambdas", "coul-lambdas", "vdw-lambdas", "bonded-lambdas"),
-    *("restraint-lambdas", "temperature-lambdas", "calc-lambda-neighbors", "dhdl-print-energy"),
-    *("sc-alpha", "sc-power", "sc-r-power", "sc-sigma", "sc-coul", "separate-dhdl-file"),
-    *("dhdl-derivatives", "dh-hist-size", "dh-hist-spacing", "simulated-tempering-scaling"),
+    *("orire-tau", "orire-fitgrp", "nstorireout", "simulated-tempering-scaling"),
     *(
         "gb-algorithm",
         "nstgbradii",
@@ -72,6 +68,7 @@ def read_mdp(file: str, index: Index | None = None) -> Control:
     _nonbonded(control, entries)
     _system(control, entries)
     _electric_field(control, entries)
+    take_free_energy(control, entries)
     _output(control, entries)
     _rest(entries)
     entries.finish()
@@ -377,7 +374,7 @@ def _rest(entries: Entries) -> None:
     entries.tell("no effect without the features to which they belong", *_OF_REFUSED, *of_modules)
     entries.refuse(
         "not supported",
-        *("free-energy", "pull", "awh", "rotation", "freezegrps", "freezedim"),
+        *("pull", "awh", "rotation", "freezegrps", "freezedim"),
         *(
             "simulated-tempering",
             "disre",

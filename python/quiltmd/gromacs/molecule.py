@@ -64,8 +64,12 @@ class Molecule:
 
     Attributes
     ----------
+    kind:
+        Name of the molecule type.
     names, residues, types, charges, masses, elements:
         Of its atoms; residues are (number, name).
+    vanishing:
+        Whether the second state of an atom has neither charge nor Lennard-Jones interactions.
     terms:
         Field of the System -> rows of (atoms, parameters).
     sites:
@@ -76,11 +80,14 @@ class Molecule:
 
     def __init__(self, topology: TopologyFile, kind: MoleculeType, types: ForceField) -> None:
         self._topology, self._kind, self._types = topology, kind, types
+        self.kind = kind.name
         self.names: list[str] = []
         self.residues: list[tuple[str, str]] = []
         self.types: list[str] = []
         self.charges: list[float] = []
         self.masses: list[float] = []
+        self.vanishing: list[bool] = []
+        self._second_types: list[str] = []
         for line in kind.atoms:
             self._atom(line)
         self.terms: dict[str, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {
@@ -123,9 +130,12 @@ class Molecule:
         given = reals(words[6:8], line)
         charge = given[0] if given else atom_type.charge
         mass = given[1] if len(given) > 1 else atom_type.mass
-        if len(words) > 8 and (words[1], charge, mass) != self._second_state(line):
+        first = words[1], charge, mass
+        second = self._second_state(line) if len(words) > 8 else first
+        if second != first and not self._vanishes(second, mass):
             raise line.error(
-                "a second state of an atom (free-energy perturbation) is not supported"
+                "a second state of an atom (free-energy perturbation) is not supported, unless it "
+                "has no charge, no Lennard-Jones interactions and the mass of the first"
             )
         if atom_type.particle in _SHELLS:
             raise line.error(f"atoms of the type {words[1]} are shells, which are not supported")
@@ -136,6 +146,13 @@ class Molecule:
         self.types.append(words[1])
         self.charges.append(charge)
         self.masses.append(mass)
+        self.vanishing.append(second != first)
+        self._second_types.append(second[0])
+
+    def _vanishes(self, second: tuple[str, float, float], mass: float) -> bool:
+        name, charge, second_mass = second
+        inert = self._types.lennard_jones.is_inert(name)
+        return charge == 0 and second_mass == mass and inert
 
     def _second_state(self, line: Line) -> tuple[str, float, float]:
         """Type, charge and mass of the second state of an atom."""
@@ -176,7 +193,7 @@ class Molecule:
         if given:
             rows = [parameters_of(line, given, count)]
         else:
-            rows = self._types.dihedrals.find(line, self._bonded(atoms), function)
+            rows = self._types.dihedrals.find(line, self._bonded(line, atoms), function)
         for row in rows:
             if any(row):
                 self._add_dihedral(line, atoms, function, row)
@@ -206,6 +223,11 @@ class Molecule:
                 )
             scale, one, other, *lj = reals(given, line)
             product = scale * one * other
+        elif function == 1 and (self.vanishing[first] or self.vanishing[second]):
+            raise line.error(
+                "a 1-4 pair of an atom that vanishes in its second state, which would vanish as "
+                "well: only pairs of function type 2 are supported there"
+            )
         elif function == 1 and given:
             lj = parameters_of(line, given, 2)
         elif function == 1:
@@ -223,7 +245,7 @@ class Molecule:
             number = self._types.maps.number_given(line, *reals(given, line))
         else:
             residues = tuple(self.residues[atom][1] for atom in atoms)
-            number = self._types.maps.number(line, self._bonded(atoms), residues)
+            number = self._types.maps.number(line, self._bonded(line, atoms), residues)
         self.terms["cmaps"].append((atoms, (float(number),)))
 
     def _constraint(self, line: Line) -> None:
@@ -342,8 +364,18 @@ class Molecule:
                 raise line.error(f"'{word}' is not an atom of the molecule type {self._kind.name}")
         return tuple(int(word) - 1 for word in words)
 
-    def _bonded(self, atoms: tuple[int, ...]) -> tuple[str, ...]:
-        return tuple(self._topology.atom_types[self.types[atom]].bonded for atom in atoms)
+    def _bonded(self, line: Line, atoms: tuple[int, ...]) -> tuple[str, ...]:
+        """The names that bonded parameters go by, alike in both states of the atoms."""
+        first, second = (
+            tuple(self._topology.atom_types[types[atom]].bonded for atom in atoms)
+            for types in (self.types, self._second_types)
+        )
+        if first != second:
+            raise line.error(
+                "parameters by type of atoms that have other types in their second states: write "
+                "the parameters on this line"
+            )
+        return first
 
     def _values(
         self, line: Line, section: str, atoms: tuple[int, ...], function: int, given: list[str]
@@ -352,7 +384,7 @@ class Molecule:
         count = _count(line, section, function)
         if given or not count:
             return parameters_of(line, given, count)
-        return self._types.bonded[section].find(line, self._bonded(atoms), function)
+        return self._types.bonded[section].find(line, self._bonded(line, atoms), function)
 
 
 def _count(line: Line, section: str, function: int) -> int:

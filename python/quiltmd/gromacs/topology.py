@@ -86,7 +86,12 @@ def _read(sources: Sources) -> Described:
     return Described(
         system,
         held=held if len(atoms) else None,
-        warnings=(*topology.notes, *types.notes, *_warnings(sources, preprocessor)),
+        warnings=(
+            *topology.notes,
+            *types.notes,
+            *_warnings(sources, preprocessor),
+            *_second_states(sources, system.topology),
+        ),
     )
 
 
@@ -123,6 +128,17 @@ def _warnings(sources: Sources, preprocessor: Preprocessor) -> tuple[str, ...]:
             "atoms of equal types can differ slightly"
         )
     return tuple(found)
+
+
+def _second_states(sources: Sources, topology: Topology) -> tuple[str, ...]:
+    """A warning where atoms have second states, which nothing uses by itself."""
+    count = int(np.count_nonzero(topology.vanishing))
+    if count == 0:
+        return ()
+    return (
+        f"{sources.topology}: {count} atoms have a second state without interactions, which is "
+        "only used where [alchemy] selects the atoms: atoms = 'vanishing'",
+    )
 
 
 def _of_atoms(parts: list[tuple[Molecule, int]], values: list[list[Any]]) -> npt.NDArray[Any]:
@@ -203,7 +219,7 @@ def _topology(
     numbers = _of_atoms(
         parts, [[topology.atom_types[t].number for t in molecule.types] for molecule, _ in parts]
     ).astype(np.int32)
-    of_atom, residue_names, residue_ids, start = [], [], [], 0
+    of_atom, residue_names, residue_ids, kinds, start = [], [], [], [], 0
     for molecule, count in parts:
         changes = [a != b for a, b in zip(molecule.residues[1:], molecule.residues, strict=False)]
         local = np.concatenate([[0], np.cumsum(changes)]).astype(np.int32)
@@ -211,6 +227,7 @@ def _topology(
         size = len(firsts)
         of_atom.append((start + size * np.arange(count)[:, None] + local).reshape(-1))
         residue_names += [name for _, name in firsts] * count
+        kinds += [molecule.kind] * (size * count)
         ids = [residue_number(re.sub(r"\D", "", number)) for number, _ in firsts]
         # Molecules of a single residue are numbered consecutively, as in GROMACS.
         residue_ids += ids * count if size > 1 else list(range(start + 1, start + 1 + count))
@@ -222,6 +239,8 @@ def _topology(
         residue_names=np.array(residue_names),
         residue_ids=np.array(residue_ids, dtype=np.int32),
         chain_ids=np.full(start, ""),
+        molecule_types=np.array(kinds),
+        vanishing=_of_atoms(parts, [molecule.vanishing for molecule, _ in parts]),
     )
 
 
