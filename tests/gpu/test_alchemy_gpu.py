@@ -76,18 +76,21 @@ def test_forces_and_virial(lambdas: tuple[float, float]) -> None:
     assert tuple(gpu._engine.force_sum()) == (0, 0, 0)
 
 
-def test_a_ghost_near_another_atom_has_finite_forces() -> None:
-    """Positions are in single precision, and pairs to 5e-7 nm."""
+@pytest.mark.parametrize("apart", [1e-5, 1e-7, 0.0])
+def test_a_ghost_on_another_atom_has_finite_forces(apart: float) -> None:
+    """The kernels of ordinary pairs meet it, too, with parameters that are 0."""
     plain, state = solute_in_water(8)
     positions = np.array(state.positions)
-    positions[2] = positions[LENGTH] + [1e-5, 0, 0]  # on the oxygen of a water
-    positions[3] = positions[LENGTH + 1] + [0, 1e-5, 0]  # and on a hydrogen
+    positions[2] = positions[LENGTH] + [apart, 0, 0]  # on the oxygen of a water
+    positions[3] = positions[LENGTH + 1] + [0, apart, 0]  # and on a hydrogen
     together = quiltmd.State.start(plain, positions, state.box)
     for vdw in (0.5, 1.0):
         system = at_lambdas(quiltmd.decouple(plain, range(LENGTH)), 1.0, vdw)
-        forces = simulate(system, together, settings(state), "cuda").forces()
+        gpu = simulate(system, together, settings(state), "cuda")
         expected = quiltmd.reference(system, together, settings(state))[1]
-        np.testing.assert_allclose(forces[LENGTH:], expected[LENGTH:], atol=0.1)
+        np.testing.assert_allclose(gpu.forces()[LENGTH:], expected[LENGTH:], atol=0.1)
+        assert np.isfinite(gpu.forces()).all()
+        assert np.isfinite(gpu.energies()["potential"])
 
 
 @pytest.fixture(scope="module")

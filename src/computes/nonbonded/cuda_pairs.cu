@@ -180,7 +180,7 @@ template <bool kMasked, class K>
 __device__ __forceinline__ Separation separation(const K& k, const Partner& j, int i) {
   const float4 site = k.cluster.site[i];
   const float x = j.x - site.x, y = j.y - site.y, z = j.z - site.z;
-  const float square = fmaf(x, x, fmaf(y, y, z * z));
+  const float square = fmaf(x, x, fmaf(y, y, fmaf(z, z, k.parameters.least_square)));
   bool near = square < k.parameters.cutoff2;
   if constexpr (kMasked) near = near && ((j.counts >> k.cluster.index[i]) & 1u);
   return {x, y, z, square, near};

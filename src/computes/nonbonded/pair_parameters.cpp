@@ -241,6 +241,8 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
   const auto split = settings.has_ewald_split() ? ewald_split(settings) : nullptr;
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
+  // Powers of 1/r stay finite in single precision, and 0 times them 0; at all other distances nothing changes.
+  if (system.alchemy) p.least_square = 1e-12f;
   p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
   if (settings.shifts_van_der_waals()) p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
   if (shifts_charges(system, settings))

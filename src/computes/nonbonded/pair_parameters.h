@@ -39,6 +39,8 @@ SwitchConstants<float> switch_constants(const NonbondedSettings& settings);
 
 struct PairParameters {
   float cutoff2;
+  float
+      least_square;  // nm^2: added to squared distances on GPUs, where alchemical atoms may lie on others
   float t_scale;        // 2 / cutoff^2
   float shift_6;        // 1 / cutoff^6 when the potential is shifted, else 0
   float coulomb_shift;  // energy offset of 1/r at the cutoff when shifted, else 0
