@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would lift the limits of some hundred ranks: predictions of what the engine does not do.
+"""What would lift the limit of a few hundred ranks: predictions for features that do not exist.
 
     python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--patch-reach 1] [--only trees]
 

@@ -25,7 +25,7 @@ RunSettings run_from(const nanobind::dict& values);
 Box box_from(const Matrix& rows);
 std::vector<Vec3d> points_from(const Points& points);
 
-// An array that owns the values: one-dimensional, or rows of so many columns. `Held` is T or made of T.
+// An array that owns the values: one-dimensional, or rows with this number of columns. `Held` is T or made of T.
 template <class T, class Held = T>
 nanobind::object owned_array(std::vector<Held> values, size_t columns = 0) {
   auto* kept = new std::vector<Held>(std::move(values));

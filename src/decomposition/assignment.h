@@ -18,7 +18,7 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
-// How ranks are joined: so many of each node, node by node in the order of ranks, and nodes as a torus,
+// How ranks are joined: a number of ranks in each node, node by node in their order, and nodes as a torus,
 // z fastest. Not all nodes need have ranks. By default a node each, in a row.
 struct MachineShape {
   int ranks = 1;

@@ -19,7 +19,7 @@ struct HeatBath {
   double noise_scale;  // sqrt(kT (1 - keep^2)); times sqrt(1/m) per atom
 };
 
-// A barostat changes the length of an axis by no more than this part of it at once.
+// A barostat changes the length of an axis by at most this fraction in one scaling.
 inline constexpr double kLargestStrain = 0.02;
 
 // Of the barostat, by axis. Without one it does nothing.

@@ -14,7 +14,7 @@ namespace quiltmd {
 
 // Multiplies the expected size of messages; doubled when a message overflowed.
 using MessageRoom = int;
-// Between a rank with this plan and another, in a system of so many hydrogen groups and atoms.
+// Between a rank with this plan and another, in a system of these numbers of hydrogen groups and atoms.
 MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t atoms,
                          MessageRoom room);
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);

@@ -14,7 +14,7 @@ namespace quiltmd {
 
 // A message of migrants: a word with the numbers of groups and atoms; from word 1 on a word for each
 // group (group, its first atom in the message); from word 1 + groups on four words for each atom
-// (position and velocity). So many there is room for:
+// (position and velocity). Room for this number:
 struct MigrantRoom {
   int groups, atoms;
   QMD_HD int64_t words() const { return 1 + groups + int64_t{4} * atoms; }
@@ -44,7 +44,7 @@ struct SendMigrants {
   }
 };
 
-// Append the groups that arrive to those that are there: so many before, so many after. Numbers that
+// Append the groups that arrive to those that are there: their numbers before and after. Numbers that
 // are not as they were sent are a fault.
 struct ReceiveMigrants {
   static constexpr const char* kName = "receive_migrants";

@@ -18,14 +18,13 @@ struct PatchRule {
   double narrowest;  // width that a box must have, nm
   double reach;      // of the half shell, nm
   double span;       // of bonded terms, nm
-  Int3
-      patch_reach;  // reach of the half shell in patches along x, y, z: 1 (one-away) or 2 (two-away)
+  Int3 patch_reach;  // reach of the half shell in patches along x, y, z: 1 or 2
 
   QMD_HD bool serves(const Box& box) const {
     const Vec3d widths = box.widths();
     return widths.x >= narrowest && widths.y >= narrowest && widths.z >= narrowest;
   }
-  // The patches of a box that had so many before, as make_patch_grid() says; 0: none.
+  // The patches of a box that had this number before, as make_patch_grid() says; 0: none.
   QMD_HD Int3 cells(const Box& box, Int3 before) const {
     const Vec3d widths = box.widths();
     Int3 found{};
@@ -98,7 +97,7 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patch_reach,
                           double span = 0, std::optional<Int3> cells = {});
 
-// Upper bound on the slots of so many atoms, however they are spread: every patch is padded to whole
+// Upper bound on the slots of this number of atoms, however they are spread: every patch is padded to whole
 // clusters.
 int64_t count_slots(int64_t atoms, int64_t patches);
 

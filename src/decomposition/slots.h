@@ -15,7 +15,7 @@
 namespace quiltmd {
 
 inline constexpr int kClusterSize = 8;
-// Clusters that so many atoms fill, the last one perhaps in part; and the slots of these.
+// Clusters that a number of atoms fills, the last one perhaps in part; and the slots of these.
 QMD_HD int clusters_of(int atoms) { return (atoms + kClusterSize - 1) / kClusterSize; }
 QMD_HD int padded_slots(int atoms) { return clusters_of(atoms) * kClusterSize; }
 

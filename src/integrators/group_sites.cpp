@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets are told apart by their numbers, in whatever order the input has them; in a set they are ascending.
+// Sets are told apart by their numbers, in any order; in a set they are ascending.
 #include "integrators/group_sites.h"
 
 #include <algorithm>

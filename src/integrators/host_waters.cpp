@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stages on batches of waters, compiled once per instruction set; the best one is chosen when first
 // called. The loops hold no branches and `flatten` puts everything into them, which is what lets
-// the compiler vectorise them whole. Operations come by value, lest they alias the waters.
+// the compiler vectorise them whole. Operations come by value, so that they cannot alias the waters.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "integrators/host_waters.cpp"
 #include "integrators/host_waters.h"

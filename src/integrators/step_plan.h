@@ -67,7 +67,7 @@ struct StepContext {
 struct StepTask {
   const char* name;  // as profiles show it
   std::function<void(Device&, const StepContext&)> launch;
-  int reduces = 0;  // so many of `sums` are added up over all ranks before the next task begins
+  int reduces = 0;  // how many of `sums` are added up over all ranks before the next task begins
 };
 using Stage = std::vector<StepTask>;
 
@@ -90,7 +90,7 @@ struct BathSettings {
   // Of groups of atoms, in place of the bath above; and whether all have the temperature above.
   std::vector<HeatBath> of_groups;
   bool one_temperature = true;
-  // By heat bath, what constraints take in a step from the thermostat: so many kJ/mol amu nm^2 times
+  // By heat bath, what constraints take in a step from the thermostat: this (kJ/mol amu nm^2) times
   // constraint_rotation().
   std::vector<double> constraint_loss;
   PressureBath pressure{};

@@ -76,7 +76,7 @@ class Network {
   int64_t port(int node, int rank) const {
     return int64_t{node} * settings_.ports + rank % settings_.ports;
   }
-  // The same of so many links between two nodes, those that leave and enter them left out.
+  // The same of this number of links between two nodes, those that leave and enter them left out.
   int hops_over(size_t links) const;
   // These links.
   void between(int from, int to, Links& links) const;

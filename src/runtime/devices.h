@@ -17,7 +17,7 @@ namespace quiltmd {
 // used.
 std::unique_ptr<Device> make_device(const std::string& name, int threads);
 
-// What a name means for so many ranks, a device for each of them: "cpu" and "null" are one of a kind
+// The devices that a name means, one for each of these ranks: "cpu" and "null" are one of a kind
 // for each, "cuda" is GPUs 0, 1, ..., and "cuda:0,2" names them, one and the same as often as one
 // likes ("cuda:0,0"). Throws Error for an unknown name, or a list of another length than `ranks`.
 std::vector<std::string> devices_of_ranks(const std::string& name, int ranks);

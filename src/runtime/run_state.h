@@ -100,7 +100,7 @@ class RunState {
     epoch_.begin = ends_here && epoch_.begin < step_ ? step_ - 1 : step_;
   }
 
-  // The epoch is over. Momentum is removed where a multiple of so many steps has come since it began.
+  // The epoch is over. Momentum is removed if a multiple of this number of steps lies within it.
   void end_epoch() {
     const int every = ends_.momentum;
     const bool due = every > 0 && step_ / every > epoch_.begin / every;

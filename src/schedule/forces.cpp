@@ -105,7 +105,7 @@ void append(std::vector<TaskId>& to, const std::vector<TaskId>& more) {
   to.insert(to.end(), more.begin(), more.end());
 }
 
-// The forces on virtual sites to their parents, the long-range force so many times.
+// The forces on virtual sites to their parents; `long_range_weight` multiplies the long-range force.
 void add_site_forces(Schedule& s, RankMemory& memory, std::vector<TaskId> after, float far,
                      Energies energies) {
   if (memory.setup.system.sites.empty()) return;

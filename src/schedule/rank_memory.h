@@ -55,7 +55,7 @@ struct RankMemory {
   const RankPlan& plan() const { return slots.plan(); }
   // For a step that begins with pair lists of this age.
   GroupWork group_work(int list_age) const;
-  // Of the long-range force so many times.
+  // `long_range_weight`: factor of the long-range force.
   SpreadSiteForces spread_site_forces(float long_range_weight, Energies energies) const;
   // Of the family that has them.
   PlacedTerms placed_terms() const;

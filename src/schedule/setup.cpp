@@ -51,7 +51,7 @@ void make_ghosts(Setup& setup) {
 // each is empty and ranks can share them out evenly.
 constexpr double kReachOfAllPairs = 1.2;  // nm
 
-// A little more than the least, lest rounding makes a patch fewer of a box that is so many of them.
+// A little more than the least: rounding must not take a patch from a box that is a multiple of the width.
 double width_of_open_patches(int patch_reach, double reach, double span) {
   if (!std::isfinite(span))
     throw Error(

@@ -223,7 +223,7 @@ void nothing_depends_on_threads_or_ranks() {
 }
 
 // Smaller patches move patch centres, which double precision does not notice beyond its last bits.
-void two_away_agrees() {
+void half_patches_agree() {
   Random random(4);
   std::vector<Vec3d> positions;
   const System s = chains(40, 12, kBoxes[1], positions, random);
@@ -260,6 +260,6 @@ int main() {
                   {"kernels meet reference", kernels_meet_reference},
                   {"forces cancel", forces_cancel},
                   {"nothing depends on threads or ranks", nothing_depends_on_threads_or_ranks},
-                  {"two-away agrees", two_away_agrees},
+                  {"patches half as wide agree", half_patches_agree},
                   {"odd periodicities are refused", odd_periodicities_are_refused}});
 }

@@ -164,7 +164,7 @@ def _imbalance(trace: Trace, slow: set[int]) -> list[Finding]:
 
 
 def _loads_of(trace: Trace, rank: int, busier: float) -> str:
-    """Whether a rank that works so many times the mean has more to do."""
+    """Whether a rank whose work is this multiple of the mean has more to do."""
     ratios = {}
     for key, words in (("atoms", "atoms"), ("list_entries", "entries of pair lists")):
         average = mean(load[key] for load in trace.loads)

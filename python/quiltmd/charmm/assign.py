@@ -115,7 +115,7 @@ class _Kinds:
     ) -> tuple[list[Any], I64]:
         """The parameters of each kind of term, and the kind of each term."""
         key = np.zeros(len(terms), dtype=np.int64)
-        folded = 0  # so many types are in the key; more than four would not fit into 64 bits
+        folded = 0  # types in the key; more than four would not fit into 64 bits
         for column in self.of_atom[terms].T:
             if folded == 4:
                 key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -122,7 +122,7 @@ def predict_command(
 def _planners(settings: Settings, tile: Tile) -> Callable[..., Planner]:
     """Makes planners of a system.
 
-    Of a reach in patches, with PME so many times less often, and of copies of the tiled box.
+    Of a reach in patches, an interval of PME, and a number of copies of the tiled box.
     """
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)

@@ -132,7 +132,7 @@ def _picture(place: Folder, screen: Console) -> Text:
 def _panels(
     log: Columns, shown: list[tuple[str, str]], width: int, free: int, screen: Console
 ) -> str:
-    """Columns of a log, drawn side by side within so many lines."""
+    """Columns of a log, drawn side by side within a number of lines."""
     columns, height = _layout(len(shown), width, free)
     height = 0 if len(log["step"]) == 1 else height
     panel = (width - 2 * (columns - 1)) // columns
@@ -231,7 +231,7 @@ def _stopped_at(folder: Folder) -> int | None:
 
 
 def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: bool) -> list[str]:
-    """A title with the last value, and a plot of so many lines below it, of that width."""
+    """A title with the last value, and below it a plot of this height and width."""
     x, y = log["time"], log[name]
     if name == LOG_SPEED and len(x) > 1:
         x, y = x[1:], y[1:]

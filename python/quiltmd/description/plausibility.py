@@ -184,7 +184,7 @@ def barostat_oddities(
     if interact and nonbonded.is_truncated and not nonbonded.dispersion_correction:
         yield (
             f"van der Waals interactions end abruptly at {nonbonded.cutoff:g} nm without a tail "
-            "correction: at constant pressure the density is then too low by some per cent, and "
+            "correction: at constant pressure the density is then too low by a few per cent, and "
             "differs between the Monte Carlo barostat, which counts the jumps of energies at the "
             "cutoff, and the others, which do not; choose dispersion_correction = true, switching, "
             "or potential_shift = true"

@@ -164,7 +164,7 @@ def _listed(asked: Place, hosts: list[str]) -> list[str]:
 
 
 def _gpu_of(process: Process, turn: int) -> str:
-    """The GPU of a process that has so many before it on its host."""
+    """The GPU of a process with this number of processes before it on its host."""
     if not process.gpus:
         raise QuiltError(
             f"there is no usable GPU for a process on {process.host}: run 'quiltmd devices' on "

@@ -52,7 +52,7 @@ def read_frames(
     atoms:
         Number of atoms that it must have.
     every:
-        Takes each so many-th frame, from the first on.
+        Interval of frames, from the first on.
     box:
         Whether boxes are read; without, frames have none.
 

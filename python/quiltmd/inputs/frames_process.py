@@ -125,7 +125,7 @@ def _send_text(stream: IO[bytes], kind: bytes, message: str) -> None:
 
 
 def _frames(file: str, atoms: int, every: int, with_box: bool) -> Iterator[Frame]:
-    """Each so many-th frame up to one that is cut off."""
+    """Frames at an interval, up to one that is cut off."""
     from MDAnalysis.coordinates.core import get_reader_for
 
     plain = _xdr(file)

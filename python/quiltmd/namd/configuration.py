@@ -388,7 +388,7 @@ def _refuse_another_temperature(control: Control, entries: Entries, name: str) -
 
 
 def _act_every(control: Control, section: str, steps: int | None) -> None:
-    """Has a bath act every so many steps, or at the next multiple of those between impulses."""
+    """Has a bath act at this interval, or at the next multiple of the interval of impulses."""
     assert steps is not None
     often = control.settings["integrator"].get("long_range_every", 1)
     control.set(section, "every", -(-steps // often) * often)

@@ -10,7 +10,7 @@ from ..errors import FormatLimitError
 
 
 def fit_columns(values: NDArray[np.float64], width: int, digits: int) -> bool:
-    """Whether numbers with so many digits behind the point are no wider than their columns."""
+    """Whether numbers with `digits` decimals are no wider than their columns."""
     half = 0.5 * 10.0**-digits  # what rounding may add
     largest, lowest = 10.0 ** (width - digits - 1), -(10.0 ** (width - digits - 2))
     return not values.size or bool(values.max() < largest - half and values.min() > lowest + half)

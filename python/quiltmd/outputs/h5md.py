@@ -92,7 +92,7 @@ class H5mdFormat(FixedSizeFormat):
         return 0, self._made(frames)
 
     def _made(self, frames: int) -> bytes:
-        """The head of a file with so many frames."""
+        """The head of a file with this number of frames."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "head.h5"
             head = _Head(path, frames, self._words)

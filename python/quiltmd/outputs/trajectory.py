@@ -280,7 +280,7 @@ class FixedSizeFormat(Format):
         return max(0, length - self.head) // self.size
 
     def length(self, frames: int) -> int:
-        """Bytes of a file with so many frames."""
+        """Bytes of a file with this number of frames."""
         return self.head + frames * self.size if frames else 0
 
 

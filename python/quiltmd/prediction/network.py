@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network of a machine with so many ranks; its rules are in src/prediction/network.h."""
+"""The network of a machine with a number of ranks; its rules are in src/prediction/network.h."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Fabric:
 
 
 def shape_of(machine: Machine, ranks: int) -> Shape:
-    """What the assignment to so many ranks can heed."""
+    """What the assignment to this number of ranks can heed."""
     of_node = machine.island.size if machine.island else 1
     if machine.network.topology != "torus":
         return Shape(of_node)

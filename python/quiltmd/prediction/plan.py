@@ -55,7 +55,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Plan:
-    """A step on so many ranks.
+    """A step on a number of ranks.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Planner:
     nonbonded, integrator:
         The settings of the run.
     tile:
-        The box repeated so many times in each dimension.
+        How often the box is repeated in each dimension.
     patch_reach:
         As in `Execution`.
     """
@@ -134,7 +134,7 @@ class Planner:
         self.about: dict[str, Any] = self._core.describe()
 
     def plan(self, ranks: int, mesh: Sharing = "distributed", shape: Shape | None = None) -> Plan:
-        """The step on so many ranks, which are joined in some way."""
+        """The step on a number of ranks, which are joined in some way."""
         shape = shape or Shape()
         found = self._core.plan(ranks, mesh, shape.of_node, shape.torus)
         columns = dict(zip(COLUMNS, found["ranks"].T, strict=True))

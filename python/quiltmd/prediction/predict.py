@@ -53,7 +53,7 @@ _MESSAGES = ("messages of the halo", "messages of PME", "messages of rebuilds")
 
 @dataclass(frozen=True)
 class Prediction:
-    """A step on so many ranks.
+    """A step on a number of ranks.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def predict(
     Raises
     ------
     QuiltError
-        Where the machine has no room for so many ranks.
+        Where the machine has no room for this number of ranks.
     """
     return _with_efficiency(
         [_fastest(planner, machine, count, mesh, is_placed) for count in sorted(ranks)]
@@ -138,7 +138,7 @@ def predict_weak(
     Parameters
     ----------
     planner_of:
-        The planner of the system repeated so many times in each dimension.
+        The planner of the system, repeated in each dimension.
     machine, ranks, mesh, is_placed:
         As for `predict`.
     """

@@ -148,7 +148,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _nothing_is_ignored(self) -> Config:
-        """Refuses settings that this run has no use for."""
+        """Refuses settings without effect in this run."""
         for unused in self._unused():
             section = getattr(self, unused.section)
             stated = unused.among(getattr(section, "model_fields_set", self._stated))

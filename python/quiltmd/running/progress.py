@@ -212,7 +212,7 @@ class MinimizeProgress:
             self._bar.stop()
 
     def update(self, iteration: int, potential: float, largest_force: float) -> None:
-        """So many iterations are done: potential, kJ/mol, and largest force, kJ/mol/nm."""
+        """The number of iterations done: potential, kJ/mol, and largest force, kJ/mol/nm."""
         text = (
             f"minimising: iteration {iteration}, potential {potential:.1f} kJ/mol, "
             f"largest force {largest_force:.0f} kJ/mol/nm"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings that a run has no use for, such as a pressure at constant volume.
+"""Settings without effect in a run, such as a pressure at constant volume.
 
 Whoever states one expects that it acts, so it is refused, at its default value too; the resolved
 configuration of a run does not have it.

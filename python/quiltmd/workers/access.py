@@ -193,7 +193,7 @@ def _send(connection: socket.socket, data: bytes) -> None:
 
 
 def _receive(connection: socket.socket, count: int, until: float) -> bytes:
-    """So many bytes; AccessError where they do not come in time."""
+    """`count` bytes; AccessError where they do not come in time."""
     data = b""
     try:
         while len(data) < count:

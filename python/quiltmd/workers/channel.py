@@ -144,7 +144,7 @@ class Channel:
                 raise SilentError(f"nothing was heard of it for {self._silence:g} s")
 
     def _read_all(self, count: int) -> memoryview:
-        """So many bytes.  What is announced and never comes takes no memory, unlike a bytearray."""
+        """`count` bytes.  Announced bytes that never come take no memory, unlike a bytearray."""
         data = np.empty(count, np.uint8).data
         left = data
         while left:

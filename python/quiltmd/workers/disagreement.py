@@ -10,7 +10,7 @@ from ..errors import LostError, QuiltError
 from .diagnosis import Diagnosis, diagnose
 from .pool import PoolWorker, WorkerPool
 
-_MOST_TRANSIENT_ERRORS = 3  # with so many a device is not used any more
+_MOST_TRANSIENT_ERRORS = 3  # after this number a device is not used any more
 _WHY = {"unrepeatable": "does not reproduce its own results", "outvoted": "is outvoted"}
 
 

@@ -51,7 +51,7 @@ class _Pace:
             self.seconds = max(0.9 * (self.seconds or 0.0), seconds / steps)
 
     def limit(self, steps: int, least: float) -> float:
-        """Seconds after which so many steps will not come to an end."""
+        """Seconds after which this number of steps will not end any more."""
         if self.seconds is None:
             return _FIRST_PIECE
         return max(least, _EXPECTED * steps * self.seconds)

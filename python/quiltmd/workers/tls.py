@@ -145,7 +145,7 @@ class Encryption:
     def encrypt(self, data: bytes | memoryview) -> bytes:
         """What is to be sent for these bytes; nothing before the connection is open.
 
-        LostError where the connection has come to an end, as `decrypt_into` has found.
+        LostError where the connection has ended, as `decrypt_into` has found.
         """
         if not self.is_open:
             self._early.append(bytes(data))

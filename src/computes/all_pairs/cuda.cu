@@ -156,7 +156,7 @@ bool has_few_tiles(const AllPairs& p) {
   return p.atoms <= kFewAtoms && !std::isfinite(p.cutoff2);
 }
 
-// A warp for each tile that there is room for, or so many blocks for each multiprocessor.
+// A warp for each tile that there is room for, or a fixed number of blocks for each multiprocessor.
 LaunchShape by_tiles(const char* name, const AllPairs& p, const CudaContext& context) {
   using namespace all_pairs;
   const bool few = has_few_tiles(p);

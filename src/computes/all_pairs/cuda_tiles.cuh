@@ -64,7 +64,7 @@ struct PatchWidths {
       low[d] = static_cast<float>(p.patch_width[d] - static_cast<double>(high[d]));
     }
   }
-  // A coordinate as seen from a patch that is so many patches away.
+  // A coordinate as seen from a patch that is `apart` patches away.
   __device__ __forceinline__ float from(int d, int apart, float x) const {
     const auto back = static_cast<float>(-apart);
     return fmaf(back, low[d], fmaf(back, high[d], x));

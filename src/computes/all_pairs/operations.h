@@ -129,7 +129,7 @@ struct NeckTables {
   }
 };
 
-// From which distances on (nm) so many terms of distant_screening() are right for all pairs, and no neck
+// From which distances on (nm) this number of terms of distant_screening() is right for all pairs, and no neck
 // reaches.
 struct SeriesReach {
   float six_terms, three_terms;

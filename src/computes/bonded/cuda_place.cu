@@ -60,7 +60,7 @@ __device__ __forceinline__ void place_nth(const PlaceTerms& op, int block) {
     place_nth<k + 1>(op, block - blocks);
 }
 
-// With kBlocks on a multiprocessor: looking up atoms takes time, so many are to be on their way.
+// With kBlocks on a multiprocessor: looking up atoms has a long latency, which many threads hide.
 __global__ void __launch_bounds__(kThreads, kBlocks)
     place_terms_kernel(const __grid_constant__ PlaceTerms op, LaunchTimes* times) {
   const Timed timed(times);

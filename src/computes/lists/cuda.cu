@@ -161,7 +161,7 @@ __device__ __noinline__ void fill_again(const Search& s, int first, bool wanted,
   fill_lists<true>(s, first, wanted, list);
 }
 
-// Where a list of so many entries goes, or -1 when there is no room.
+// Where a list with `count` entries goes, or -1 when there is no room.
 __device__ int reserve_entries(const BuildLists& op, int count, int lane) {
   const int lines = (count + kListAlign - 1) / kListAlign * kListAlign;
   int begin = 0;

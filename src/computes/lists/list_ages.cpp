@@ -13,7 +13,7 @@ namespace {
 // How far atoms move has been measured up to this time.
 constexpr double kLongestLife = 0.060;  // ps
 constexpr int kFewestSteps = 4, kMostSteps = 40;
-// Building a list takes as long as evaluating all of it so many times. Fitted to times of steps on one GPU
+// How many evaluations of a whole list take as long as building it. Fitted to times of steps on one GPU
 // (benchmarks/notes/step.md), where the least is broad: 10 to 20 steps differ by 2 %.
 constexpr double kBuilding = 2.6;
 // A buffer for a layout alone costs next to nothing; without water around them atoms go farther in this time

@@ -13,7 +13,7 @@ namespace {
 // On a rank of several: lists that are expected, and some more.
 size_t with_reserve(double lists) { return static_cast<size_t>(1.1 * lists) + 128; }
 
-// Whether a GPU puts so many lists in order, the longest first: if the lists that end last are short,
+// Whether a GPU puts this number of lists in order, the longest first: if the lists that end last are short,
 // multiprocessors idle less while they wait for them. Fewer lists all start at once. With more, the end is a
 // small part of the kernel, and neighbouring lists, which share atoms, would be so far apart in time that
 // these have left the cache.
@@ -69,7 +69,7 @@ void ListMemory::make_room_for_lists(size_t interior, size_t boundary) {
   }
 }
 
-// What so many computes are likely to have at the system's mean density.
+// What this number of computes is likely to have at the system's mean density.
 double ListMemory::lists_of(int computes) const {
   const double atoms = slots_.system.atom_count();
   return computes * (atoms / kClusterSize / slots_.patch_grid.size() + 0.5);

@@ -52,7 +52,7 @@ class ListMemory final : public Rebuilt {
   // How far apart the atoms of listed pairs may be, nm.
   double reach() const { return setup_.ages.reach[kShells - 1]; }
 
-  // Room for so many entries and some more.
+  // Room for this number of entries and some more.
   void grow_entries(size_t need);
   Buffer<PairList> lists;
   Buffer<uint32_t> entries;

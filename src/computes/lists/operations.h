@@ -92,7 +92,7 @@ struct BuildLists {
   const int32_t* computes;    // placed-patch index of each compute's patch
   const int32_t* neighbours;  // (computes, codes)
   int compute_count;
-  int interior;               // the first so many computes are interior ones
+  int interior;               // number of interior computes, which come first
   const int32_t* first_list;  // (computes + 1) number of each compute's first list
   float reach[kShells];       // ascending
   PairList* lists;

@@ -28,7 +28,7 @@ namespace quiltmd {
 namespace pairs {
 
 constexpr int kHalf = kClusterSize / 2;
-// The sums of energies - pair form, Coulomb, the virial's parts - are taken in so many places and
+// The sums of energies - pair form, Coulomb, the virial's parts - are taken in several places and
 // then added up: additions to one place wait for each other.
 constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
 // That many warps may have 72 registers a thread, and then no pair form spills what every pair needs.

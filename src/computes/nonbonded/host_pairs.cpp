@@ -39,7 +39,7 @@ struct Blocks {
 
 template <class Form, int degree, bool energy>
 HWY_NOINLINE ISums add_i_atom(const IAtom<Form>& atom, const Blocks& list, const PairForces& op) {
-  const IAtom<Form> i = atom;  // copies of what the loops use, lest stores seem to change it
+  const IAtom<Form> i = atom;  // copies of what the loops use, so that stores cannot alias it
   const Parameters<Variant<Form, degree, energy>> p(op.parameters, op.table);
   const Vf zero = hn::Zero(df);
   ISums sums{zero, zero, zero, zero, zero};

@@ -10,8 +10,8 @@
 namespace quiltmd {
 
 inline constexpr unsigned long long kMessageTimeout = 20'000'000'000ull;  // ns
-// Who waits sees each so many looks whether nobody is to wait any longer; for the first time soon, as each
-// word of what follows is then waited for, too. Reading host memory is slow, so a waiting thread reads the
+// A waiting thread checks at intervals whether waiting has been ended; for the first time soon, because it
+// then waits for each of the words that follow. Reading host memory is slow, so a waiting thread reads the
 // stop word there only from the second time on, some milliseconds later.
 inline constexpr int kLooks = 4096, kFirstLooks = 64;
 

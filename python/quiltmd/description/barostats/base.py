@@ -34,7 +34,7 @@ _SETS: dict[str, tuple[int, int, int]] = {
 @user_settings
 @dataclass(frozen=True, config=CONFIG)
 class Barostat:
-    """What changes the box every so many steps, to keep a pressure.
+    """What changes the box at regular intervals, to keep a pressure.
 
     The same settings mean the same in each; `CellRescaling` has them.
     """

@@ -21,7 +21,7 @@ class MonteCarloBarostat(Barostat):
     """Constant pressure by Monte Carlo moves of the box.
 
     Chow and Ferguson, Comput. Phys. Commun. 91, 283 (1995); Aqvist et al., Chem. Phys. Lett. 384,
-    288 (2004).  Every so many steps another box is proposed, to which molecules go with their
+    288 (2004).  At regular intervals another box is proposed, to which molecules go with their
     centres, and accepted or not by the energies of both.  The ensemble is exact for any interval
     and needs no virial; the box moves less smoothly than with `CellRescaling`.  It needs a
     temperature: `LangevinMiddle`, or a thermostat.

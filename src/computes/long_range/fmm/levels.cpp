@@ -10,7 +10,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int64_t kTopPoints = 1000;  // a transform of so many costs little
+constexpr int64_t kTopPoints = 1000;  // a transform of this size costs little
 constexpr int kLeastTopEdge = 4;
 
 }  // namespace

@@ -19,7 +19,7 @@ using Lattice = std::array<Vec3d, 3>;
 
 struct StencilPoint {
   Int3 at;
-  double value;      // 1/nm: the potential of a unit charge so many points away
+  double value;      // 1/nm: the potential of a unit charge at this offset
   Symmetric strain;  // its derivatives by a strain of the lattice, with the weights of the fit kept
 };
 

@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// The steps of a grid of so many points in a box.
+// The steps of a grid of these numbers of points in a box.
 Lattice lattice_of(const Box& box, Int3 grid);
 
 struct TopWave {

@@ -23,7 +23,7 @@ enum class Moduli { kInterpolation, kLeastSquares };
 // kLeastSquares: w(m)^2 / (sum over k of w(m + k n)^2)^2, w(m) = sinc(m/n)^order.
 std::vector<double> spline_moduli(Moduli moduli, int n, int order);
 
-// The grid of so many points, on which the patches of a patch grid lie.
+// The grid of these numbers of points, on which the patches of a patch grid lie.
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
 
 // The planes of a dimension (0: x) that atoms of the patches at `cell` of the patch grid can touch, when
