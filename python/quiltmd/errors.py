@@ -12,11 +12,11 @@ import os
 
 
 class QuiltError(Exception):
-    """Base of all errors with a message made for the user."""
+    """Base class of all errors whose message is written for users."""
 
 
 class QuiltWarning(UserWarning):
-    """Something odd that may be meant: said once, and the program goes on."""
+    """An unusual setting or input that may be intended: reported once; the program continues."""
 
 
 class InputError(QuiltError):
@@ -25,13 +25,13 @@ class InputError(QuiltError):
     Parameters
     ----------
     message:
-        What is wrong and, where it helps, what to do about it.
+        The problem and, if known, the remedy.
     file:
-        The file at fault; it opens the message.
+        The file with the problem; the message begins with it.
     line:
         Line in the file, counted from 1.
     atom:
-        Atom at fault, counted from 0; messages count from 1 as files do.
+        The atom with the problem, counted from 0; messages count from 1, as files do.
     """
 
     def __init__(
@@ -58,18 +58,18 @@ class FormatLimitError(QuiltError):
 
 
 class LostError(QuiltError):
-    """A worker is gone or does not answer any more, or a GPU has failed for all of a process."""
+    """A worker has ended or does not answer, or a GPU has failed permanently in a process."""
 
 
 class ExternalForceError(QuiltError):
-    """A force from outside failed, or returned what is no force.
+    """An external force failed, or returned an invalid result.
 
     Parameters
     ----------
     name:
         Of the force.
     step:
-        The step that it was asked for.
+        The step of the call.
     what:
         What was wrong.
     """
@@ -103,4 +103,4 @@ class SimulationError(QuiltError):
 
 
 class BoxError(SimulationError):
-    """A barostat would change the box too much at once: the pressure is far from its reference."""
+    """A barostat would change the box too much in one action: its pressure is far off."""

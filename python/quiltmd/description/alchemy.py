@@ -32,7 +32,7 @@ VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Alchemy(Part):
-    """Which atoms vanish, by what path, and through which states.
+    """The alchemical atoms, the path along which they are decoupled, and the states on it.
 
     Attributes
     ----------
@@ -40,13 +40,13 @@ class Alchemy(Part):
         (n,) int32, ascending: the alchemical atoms.
     states:
         (K, 2): lambdas of Coulomb and van der Waals interactions in each state, from 0 (full) to 1
-        (none).  Where van der Waals interactions are scaled, charges must be gone.
+        (none).  In states that scale van der Waals interactions, charges must be zero.
     start:
         (2,): the lambdas that a simulation begins with.
     alpha:
-        Of the soft core: E = (1 - lambda) (a/D^2 - b/D), D = alpha lambda sigma^6 + r^6.
+        Parameter of the soft core: E = (1 - lambda) (a/D^2 - b/D), D = alpha lambda sigma^6 + r^6.
     least_sigma:
-        nm; the sigma that the soft core takes for pairs whose own is smaller or undefined.
+        nm; minimum sigma in the soft core, for pairs with a smaller sigma or none.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class Alchemy(Part):
             object.__setattr__(self, name, frozen(value))
 
     def state(self, number: int) -> dict[str, float]:
-        """The conditions of a state, counted from 0, by the names that `set_conditions` has."""
+        """The lambdas of a state (counted from 0), as keywords of `set_conditions`."""
         if not 0 <= number < len(self.states):
             raise InputError(f"there is no state {number}, only 0 to {len(self.states) - 1}")
         return conditions_of(self.states[number])

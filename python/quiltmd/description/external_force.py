@@ -25,24 +25,24 @@ LEAST_UPDATE = 4  # steps: pair lists are built anew at each
 class ExternalForce(ABC):
     """A force on some atoms, computed by a Python function.
 
-    A subclass has a method `compute`, and sets as attributes what differs from this:
+    A subclass has a method `compute`, and attributes where it differs from these defaults:
 
     Attributes
     ----------
     name:
         Name of its energy in `energies()` and logs; by default that of the class in lower case.
     atoms:
-        A selection ("protein and name CA"), or indices from 0 in the order wanted; None: all atoms.
+        A selection ("protein and name CA"), or indices from 0 in any order; None: all atoms.
     update_every:
-        Steps between calls of `update`, at least 4; 0: it remembers nothing.
+        Steps between calls of `update`, at least 4; 0: `update` is not called.
     uses_box:
-        Whether its energy depends on the box as well as on the positions, as by periodic images.
-        Then `compute` must return the virial for a barostat.
+        Whether the energy also depends on the box, for example through periodic images.  With a
+        barostat, `compute` must then return the virial.
     outside:
-        Whether it pushes atoms from outside (against fixed points), so that its forces need not add
-        up to zero.  The motion of the centre of mass is then not removed.
+        Whether the force depends on fixed points in space, so that the forces do not add up to
+        zero.  The motion of the centre of mass is then not removed.
     timeout:
-        Seconds that a call may take; None: as long as it likes.
+        Longest time of a call, s; None: no limit.
     """
 
     name: str = ""
@@ -58,9 +58,9 @@ class ExternalForce(ABC):
     ) -> tuple[Any, ...]:
         """Energy and forces: a pure function.
 
-        It is called for steps that are undone later, and again for the same step, so it must not
-        remember anything: that is for `update`.  The trajectory is the same on any number of ranks
-        as long as the same input gives the same bits.
+        It may be called several times for a step, and for steps that are discarded, so it must not
+        change the object; that is for `update`.  The trajectory is bitwise the same on any number
+        of ranks if the same input always gives bitwise the same result.
 
         Parameters
         ----------
@@ -80,20 +80,20 @@ class ExternalForce(ABC):
     def update(
         self, step: int, positions: NDArray[np.float64], box: NDArray[np.float64] | None
     ) -> None:
-        """Remembers something of a step, such as a hill of metadynamics.
+        """Changes the force after a step, for example by a hill of metadynamics.
 
-        Called once for each step that is a multiple of `update_every`, in order, when the step
-        cannot be undone any more.  `compute` of this step and those after it knows of it; energies
-        read at the end of a run that stops at this step may be from before.
+        Called once for each step that is a multiple of `update_every`, in order, when the step is
+        certain not to be repeated.  `compute` uses the change from this step on; energies read at
+        the end of a run that stops at this step may be those before it.
         """
         raise NotImplementedError
 
     def state(self) -> bytes:
-        """All that it remembers, for checkpoints."""
+        """All its variables, for checkpoints."""
         raise NotImplementedError
 
     def set_state(self, state: bytes) -> None:
-        """Remembers what `state` gave; b"": nothing yet."""
+        """Restores the variables from `state`; b"": the initial ones."""
         raise NotImplementedError
 
 

@@ -30,18 +30,18 @@ STRENGTHS = ("friction", "time_constant")  # how strongly a bath acts: 1/ps, ps
 @user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class BathGroup:
-    """Atoms with a heat bath of their own.
+    """A group of atoms with a separate heat bath.
 
     Attributes
     ----------
     select:
-        Which atoms, as `quiltmd.select` takes it.
+        The atoms: a selection, as for `quiltmd.select`.
     temperature:
         Temperature of the bath, K.
     friction:
-        Of `LangevinMiddle`: friction coefficient, 1/ps; by default 1.
+        With `LangevinMiddle`: friction coefficient, 1/ps; by default 1.
     time_constant:
-        Of other thermostats: as the thermostat for all atoms has it, ps; by default 1.
+        With other thermostats: their time constant, ps; by default 1.
     """
 
     select: str = Field(description="Atoms, in the words of a selection.")

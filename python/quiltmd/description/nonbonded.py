@@ -56,12 +56,11 @@ class Nonbonded:
     cutoff:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
-        "pme" (smooth particle mesh Ewald), "fmm" (the same sum of all periodic images by a fast
-        multipole method on grids, without Fourier transforms of large grids), "reaction-field"
-        (charges within the cutoff, and the field of a uniform medium beyond it), "cutoff" (plain
-        truncation, for tests and implicit solvent, where energies of charges are shifted to zero at
-        the cutoff), or, without a periodic box, "no-cutoff" (every pair of atoms; `cutoff` is not
-        read).
+        "pme" (smooth particle mesh Ewald), "fmm" (a fast multipole method on grids for the same sum
+        as PME), "reaction-field" (charges within the cutoff, and the field of a uniform medium
+        beyond it), "cutoff" (plain truncation, for tests, and for implicit solvent, where Coulomb
+        energies are shifted to zero at the cutoff), or, without a periodic box, "no-cutoff" (all
+        pairs of atoms; `cutoff` has no effect).
     relative_permittivity:
         Divides all Coulomb energies, those of 1-4 pairs included, with every method (GROMACS'
         epsilon-r; 15 in Martini); 0: infinite, no Coulomb interactions.
@@ -69,21 +68,21 @@ class Nonbonded:
         Of the medium beyond the cutoff, with the method reaction-field (GROMACS' epsilon-rf); 0:
         infinite, a conductor.
     reaction_field_on_exclusions:
-        With the method reaction-field: whether excluded pairs within the cutoff, and each charge by
-        itself, feel the field (GROMACS), or not (OpenMM, for which pair forces take longer).
+        With the method reaction-field: whether the field also acts between excluded pairs within
+        the cutoff, and of each charge on itself (GROMACS), or not (OpenMM; pair forces then take
+        longer).
     pme_order:
         Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 600 nm^3, where a finer grid
         costs less than wider splines, for tolerances from 1e-4, without `pme_grid` and
         `lj_pme_grid`.
     pme_tolerance:
-        Relative rms error of forces that chooses the split's parameter and the grid, where these
+        Relative rms error of forces; determines the parameter of the split and the grid, if these
         are not given.
     pme_split:
-        How the tolerance divides 1/r between pairs and mesh: "prolate" (the default), whose pair
-        potential ends at the cutoff by itself and whose mesh needs a third (order 5) or half (order
-        4) of the points, or
-        "gaussian", that of Ewald, OpenMM and GROMACS.  The sum of all energies is the same within
-        the tolerance; direct and reciprocal energies by themselves differ.
+        Function that splits 1/r between pairs and mesh: "prolate" (the default), whose pair
+        potential is zero beyond the cutoff and whose mesh needs a third (order 5) or half (order 4)
+        of the points, or "gaussian", as in OpenMM and GROMACS.  The sum of all energies is the same
+        within the tolerance; direct and reciprocal energies differ.
     pme_alpha:
         Ewald splitting parameter of a Gaussian, 1/nm; given together with `pme_grid`.
     pme_bandwidth:
@@ -92,19 +91,18 @@ class Nonbonded:
         Charge grid (nx, ny, nz); given together with `pme_alpha` or `pme_bandwidth`.
     lennard_jones:
         "cutoff", or "pme", with the method pme: beyond the cutoff the dispersion, with C6
-        coefficients by the geometric rule, is summed up on a mesh of its own, with splines of the
-        order of that of the charges.  Within the cutoff the parameters of the System hold, whatever
-        their rule, and energies are zero at the cutoff, as in OpenMM (LJPME) and GROMACS (vdwtype
-        PME).
+        coefficients by the geometric rule, is summed on a second mesh, with `pme_order`.  Within
+        the cutoff the parameters of the System apply, with any combination rule, and energies are
+        shifted to zero at the cutoff, as in OpenMM (LJPME) and GROMACS (vdwtype PME).
     lj_pme_tolerance:
-        What the direct sum leaves out of the dispersion of a pair at the cutoff, as a share of it
-        (GROMACS' ewald-rtol-lj); chooses `lj_pme_alpha` and grid, where these are not given.
+        Fraction of a pair's dispersion at the cutoff that the direct sum omits (GROMACS'
+        ewald-rtol-lj); determines `lj_pme_alpha` and the grid, if these are not given.
     lj_pme_alpha:
         Ewald splitting parameter of the dispersion, 1/nm; given together with `lj_pme_grid`.
     lj_pme_grid:
         Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
     fmm_tolerance:
-        Relative rms error of forces, with the method fmm; chooses bandwidth and grid, where these
+        With the method fmm: relative rms error of forces; determines bandwidth and grid, if these
         are not given.
     fmm_bandwidth:
         Bandwidth of the prolate split, 4 to 20; given together with `fmm_grid`.
@@ -112,10 +110,10 @@ class Nonbonded:
         Grid of the first level (nx, ny, nz): even numbers, which are halved from level to level;
         given together with `fmm_bandwidth`.
     dispersion_correction:
-        Add the mean-field energy of all that is left out of Lennard-Jones interactions: of the
-        tail beyond the cutoff, of what `potential_shift` or switching takes away within it, and
-        where `lennard_jones` is "pme", of what differs from the mesh, which has dispersion by the
-        geometric rule (GROMACS' DispCorr; OpenMM has no such correction).
+        Long-range correction: the mean-field energy of the Lennard-Jones interactions beyond the
+        cutoff, and of the effect of `potential_shift` or switching within it; with `lennard_jones`
+        = "pme", of the interactions that the mesh does not include (as GROMACS' DispCorr; OpenMM
+        has no correction then).
     potential_shift:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
     switching:

@@ -44,13 +44,13 @@ _OWN = {
 @user_settings
 @checked_dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Restraint:
-    """A restraint, or one of the same kind for each of some atoms.
+    """A restraint, or one of the same kind for each atom of a selection.
 
     Attributes
     ----------
     kind:
         "position": E = k/2 max(0, d - radius)^2, d the distance of each atom of the selection from
-        its place; with three values of k, E = sum of k/2 x^2 over the axes.
+        its reference position; with three values of k, E = sum of k/2 x^2 over the axes.
         "distance": E = k/2 (r - lower)^2 below `lower`, k/2 (r - upper)^2 above `upper`, and linear
         from `linear` on.  "angle", "torsion": E = k/2 max(0, |theta - angle| - width)^2.
     select:
@@ -59,10 +59,10 @@ class Restraint:
     k:
         kJ/mol/nm^2; of angles and torsions kJ/mol/rad^2.
     radius:
-        nm, of the flat bottom of a position restraint.
+        nm, radius of the flat bottom of a position restraint.
     lower, upper, linear:
-        nm; a spring of one length has it as both `lower` and `upper`, which are each other's
-        defaults.
+        nm; if only one of `lower` and `upper` is given, the other has the same value: a spring of
+        this length.
     angle, width:
         Degrees.
     """

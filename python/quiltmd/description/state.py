@@ -43,16 +43,16 @@ class State(Checked):
     step:
         Steps done since the start of the simulation.
     list_positions, list_step:
-        (N, 3) nm and step at which pair lists were last built; None before the
-        first time.  Where atoms were moved otherwise than by steps (`Simulation.place`), lists
-        count as old as they may be, so that the step may be below 0.
+        (N, 3) nm and step at which pair lists were last built; None before the first time.  After
+        `Simulation.place` the lists count as being at the end of their lifetime, so the step may be
+        below 0.
     patches:
-        How many patches the box is cut into along a, b and c. It depends on earlier boxes where the
-        box has changed, or on how atoms have spread without one, and a run goes on with the same
-        bits with the same patches only; None: as suits the box.
+        Numbers of patches along a, b and c.  They may depend on earlier boxes or, without a box, on
+        earlier positions, and a run continues bitwise only with the same patches; None: chosen for
+        the box.
     variables:
-        Of a thermostat that has some (`NoseHooverChain`), by name.  A simulation goes on from those
-        that it has itself; others it begins anew, and what is not its own it leaves out.
+        Variables of the thermostat (`NoseHooverChain`), by name.  A simulation uses the variables
+        of its own thermostat and ignores others; missing ones start at their initial values.
 
     Raises
     ------
@@ -103,12 +103,12 @@ class State(Checked):
         box: npt.ArrayLike | None,
         velocities: npt.ArrayLike | None = None,
     ) -> State:
-        """State at step 0 with the system's molecules made whole.
+        """A state at step 0, with whole molecules.
 
         Parameters
         ----------
         system:
-            Its bonds and constraints tell what a molecule is.
+            Its bonds and constraints define the molecules.
         positions:
             (N, 3) nm; molecules may be cut by the periodic boundary.
         box:
@@ -127,14 +127,14 @@ class State(Checked):
     def from_openmm(
         cls, system: System, positions: Any, box: Any = None, velocities: Any = None
     ) -> State:
-        """State at step 0 from what OpenMM has: an `openmm.State`, or quantities or plain numbers.
+        """A state at step 0 from an `openmm.State`, or from OpenMM quantities or plain numbers.
 
         Parameters
         ----------
         system:
             `System.from_openmm(...)` of the same system.
         positions:
-            An `openmm.State`, whose box and velocities then hold (those that it has); or as
+            An `openmm.State`, whose box and velocities are then used if present; or as
             `modeller.positions` or `openmm.State.getPositions()` give them, plain numbers in nm.
         box:
             Three vectors, as `topology.getPeriodicBoxVectors()` or
@@ -145,7 +145,7 @@ class State(Checked):
         Raises
         ------
         InputError
-            Where they have another number of atoms than the System, or the box is not reduced.
+            If the number of atoms differs from that of the System, or the box is not reduced.
         """
         if hasattr(positions, "getPositions"):
             periodic = system.nonbonded is None or system.nonbonded.method != "no-cutoff"

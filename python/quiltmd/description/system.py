@@ -89,7 +89,7 @@ class System(TermViews, Checked):
     torsions, torsion_parameters:
         Periodicity n, phase and k in kJ/mol; E = k (1 + cos(n phi - phase)); impropers among them.
     pairs14, pair14_parameters:
-        Charge product in e^2, sigma, epsilon, all as they apply, scaling included.
+        Charge product in e^2, sigma, epsilon, with scaling factors included.
     urey_bradleys, urey_bradley_parameters:
         As bonds, between the outer atoms of angles.
     impropers, improper_parameters:
@@ -98,16 +98,16 @@ class System(TermViews, Checked):
     ryckaert_bellemans, ryckaert_bellemans_parameters:
         c0 to c5 in kJ/mol; E = the sum of ci cos^i (phi - pi).
     position_restraints, position_restraint_parameters:
-        11 values: a point in fractions of the box vectors, the way in nm from there to the place
-        that holds the atom, k in kJ/mol/nm^2, radius in nm, three weights;
-        E = k/2 max(0, d - radius)^2, d^2 the sum of weight x^2 over the axes; see `restrain`.
+        11 values: a point in fractions of the box vectors, the vector in nm from there to the
+        reference position, k in kJ/mol/nm^2, radius in nm, three weights; E = k/2 max(0, d -
+        radius)^2, d^2 the sum of weight x^2 over the axes; see `restrain`.
     distance_restraints, distance_restraint_parameters:
         lower, upper, linear in nm and k in kJ/mol/nm^2; see `Restraint`.
     angle_restraints, angle_restraint_parameters, torsion_restraints, torsion_restraint_parameters:
         theta0, width and k in kJ/mol/rad^2; E = k/2 max(0, |theta - theta0| - width)^2.
     constant_forces, constant_force_parameters:
-        9 values: a place as of `position_restraints`, and a force in kJ/mol/nm;
-        E = -F (r - place), of the nearest image of the atom.
+        9 values: a position as of `position_restraints`, and a force in kJ/mol/nm; E = -F (r -
+        position), of the nearest image of the atom.
     opposite_forces, opposite_force_parameters:
         The force on the second atom in kJ/mol/nm, minus that is on the first; E = -F (r2 - r1); see
         `apply_electric_field`.
@@ -136,15 +136,14 @@ class System(TermViews, Checked):
     alchemy:
         Atoms whose interactions vanish with lambda (see `decouple`); None: none.
     pair_form, pair_tables:
-        Where pairs do not interact by Lennard-Jones: the name of the form, and
-        for each of its parameters a symmetric (T, T) table; `lj_a` and `lj_b`
-        are then empty.  Names, parameters, units and energies of the forms are in
-        `quiltmd.description.pair_forms.PAIR_FORMS`, and in docs/theory/nonbonded.md.
-        "tabulated": the first and the last distance, and four
-        or more energies at equal distances from there to there, in nm, kJ/mol.
+        If pairs do not interact by Lennard-Jones: the name of the form, and for each of its
+        parameters a symmetric (T, T) table; `lj_a` and `lj_b` are then empty.  Names, parameters,
+        units and energies of the forms are in `quiltmd.description.pair_forms.PAIR_FORMS`, and in
+        docs/theory/nonbonded.md.  "tabulated": the first and the last distance, and four or more
+        energies at equal distances from there to there, in nm, kJ/mol.
     nonbonded:
-        The nonbonded settings that the input states, which a `Simulation` follows where it is given
-        none; None where it states none, as in Amber's files.
+        The nonbonded settings of the input, which a `Simulation` uses by default; None if the input
+        has none, as Amber's files.
 
     Raises
     ------
@@ -287,8 +286,8 @@ class System(TermViews, Checked):
         topology:
             `openmm.app.Topology`, for names.
         nonbonded:
-            Settings in place of the NonbondedForce's method, cutoff, tail
-            correction, tolerance and PME parameters, whatever those are.
+            Settings that replace method, cutoff, tail correction, tolerance and PME parameters of
+            the NonbondedForce.
 
         Raises
         ------

@@ -57,43 +57,43 @@ DeviceName = Annotated[str, AfterValidator(_check_name)]
 class Execution:
     """Where a simulation runs.
 
-    On one kind of device nothing here but `patch_reach` changes its results.
+    On devices of one kind, only `patch_reach` changes the results.
 
     Attributes
     ----------
     device:
-        "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first usable GPU, or with several
-        ranks as many), one GPU by the name that `quiltmd devices` shows, "cuda:0", "cuda:1", ...,
-        or the GPU of each rank: "cuda:0,1", and "cuda:0,0" for two ranks on one GPU.  With
-        "worker:" before it, in a process of its own, whose end is an error and not the end of this
-        one.
+        "auto" (a usable GPU, else the CPU), "cpu", "cuda" (the first GPU, or with several ranks one
+        GPU for each), one GPU by the name that `quiltmd devices` shows ("cuda:0", "cuda:1", ...),
+        or the GPU of each rank: "cuda:0,1", and "cuda:0,0" for two ranks on one GPU.  With the
+        prefix "worker:" the simulation runs in a separate process; if that process ends, an error
+        is raised here.
     hosts:
-        Names of hosts, with the number of ranks on each where it is not one: ("a:2", "b:2").  The
-        ranks are started there by ssh, on "localhost" without, and `device` is what they have
-        there: ranks on the GPUs of a host take them in turn.
+        Names of hosts, each with its number of ranks (default: 1): ("a:2", "b:2").  The ranks are
+        started by ssh (on "localhost" without ssh) and use `device` of their host; the GPUs of a
+        host are assigned to its ranks in turn.
     ranks:
-        How many share the patches.  None: as many as `device` lists GPUs, else one.
+        Number of ranks.  None: one for each GPU in `device`, else one.
     threads:
         Threads of each rank on the CPU; None shares the machine's cores among the ranks.
     balance:
-        Move computes from the busiest rank to the least busy one.
+        Dynamic load balancing between ranks on CPUs.
     transport:
-        How messages travel.  "peer": written by kernels into the memory of the other GPU, of this
-        process or of another on the machine.  "nccl", between processes: from GPU to GPU by NCCL.
-        Else the host carries them, as always on CPUs: "staged" in one process, between processes
-        "unix", by Unix sockets on one machine, or "tcp".  "auto": the fastest that each pair of
-        ranks allows; by the host all, where one pair needs it (as two ranks on one GPU do).
+        Message transport.  "peer": kernels write into the memory of the other GPU, of this process
+        or of another process of the machine.  "nccl", between processes: from GPU to GPU by NCCL.
+        Through the host, as always on CPUs: "staged" in one process, "unix" (Unix sockets) between
+        processes of one machine, or "tcp".  "auto": the fastest transport for each pair of ranks,
+        or all through the host if one pair needs it (such as two ranks on one GPU).
     mesh:
-        How ranks share the transforms of PME: "distributed", a slab of planes each; "pencils",
-        for more ranks on the CPU than there are planes; "replicated", all of them on every rank,
-        which spares messages on small grids; "auto" decides by the size of the grid and the number
-        of ranks.
+        How ranks share the Fourier transforms of PME: "distributed", a slab of planes on each rank;
+        "pencils", for more CPU ranks than grid planes; "replicated", all transforms on every rank,
+        which avoids messages for small grids; "auto", by the size of the grid and the number of
+        ranks.
     patch_reach:
-        Patches between which computes reach: 1; 2, which gives more patches, half as wide; or 2
-        along some dimensions alone, "x" or "xy".  Forces are then rounded differently, so that
-        energies differ in their last digits.
+        Number of patches that the cutoff spans: 1, or 2 for patches half as wide; "x", "xy": 2
+        along these axes only.  Forces are then rounded differently, so energies differ in their
+        last digits.
     workers:
-        How workers are reached.
+        Settings of workers.
     """
 
     device: DeviceName = "auto"

@@ -41,16 +41,16 @@ def find_function(factory: str, path: str | None, where: str) -> Callable[..., A
 
 @dataclass(frozen=True)
 class ExternalFactory:
-    """A force from outside by the function that makes it, which workers call, too.
+    """An external force, given by the function that creates it, here and in workers.
 
     Attributes
     ----------
     factory:
         Module and function, "module:function".
     path:
-        Folder in which the module is looked for first.
+        Folder that is searched first for the module.
     options:
-        Keywords that the function is called with.
+        Keyword arguments of the function.
     """
 
     factory: str
@@ -58,7 +58,7 @@ class ExternalFactory:
     options: dict[str, Any] = field(default_factory=dict)
 
     def make(self) -> ExternalForce:
-        """The force; QuiltError where the function fails, or returns none."""
+        """The force; raises QuiltError if the function fails or returns no force."""
         where = f"external factory '{self.factory}'"
         function = find_function(self.factory, self.path, where)
         try:

@@ -29,8 +29,8 @@ class ReplicaState:
         lambda of REST2: energies within the solute are multiplied by it, those between solute and
         the rest by its square root.
     lambdas:
-        Of alchemical atoms: of Coulomb and of van der Waals interactions; None: those with which
-        the system starts.
+        Of alchemical atoms: lambdas of Coulomb and van der Waals interactions; None: the initial
+        ones of the system.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)

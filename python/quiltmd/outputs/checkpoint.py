@@ -63,7 +63,7 @@ class NewerCheckpointError(CheckpointError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """All that a run needs to carry on with the same bits.
+    """All data that a run needs to continue bitwise.
 
     Attributes
     ----------
@@ -72,15 +72,16 @@ class Checkpoint:
     heat:
         Energy added by the thermostat since step 0, kJ/mol.
     provenance:
-        What the run was made from (hashes of inputs, physical settings); compared on resume.
+        Hashes of inputs, and physical settings; compared on resume.
     outputs:
-        How far the files of the run had been written, by name.
+        Lengths and checksums of the files of the run, by name.
     stage:
-        What comes next: "minimize", from this state on, or "dynamics".
+        The next part of the run: "minimize" (starting from this state) or "dynamics".
     carried:
-        By name of a file what its next frame depends on besides the state (`TrajectoryReporter`).
+        By name of a file, the data besides the state on which its next frame depends
+        (`TrajectoryReporter`).
     external:
-        By name what forces from outside remember (`ExternalForce.state`).
+        The variables of external forces, by name (`ExternalForce.state`).
     """
 
     state: State

@@ -119,7 +119,7 @@ class DcdWriter:
     Parameters
     ----------
     path:
-        The file; made anew unless `keep` says otherwise, and removed on closing if no frame came.
+        The file; a new file unless `keep` is given, removed on closing if it has no frames.
     atoms:
         Number of atoms of every frame.
     every:
@@ -127,9 +127,10 @@ class DcdWriter:
     timestep:
         ps.
     keep:
-        None starts a new file; a number opens an existing file and cuts it after that many frames.
+        None: start a new file; a number: open an existing file and truncate it after this number of
+        frames.
     tail:
-        Checksum that the end of what is kept must have, as `mark` gives it.
+        Expected checksum of the end of the kept part, from `mark`.
     first:
         Step of the first frame of a new file; by default `every`.
 

@@ -45,7 +45,7 @@ class Readout(ABC):
     system, nonbonded, integrator, thermostat, barostat:
         What is simulated, and how.
     centre_of_mass:
-        How its centre of mass moves.
+        The motion of its centre of mass.
     step:
         Steps done since the start.
     box:
@@ -77,7 +77,7 @@ class Readout(ABC):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of the kinetic energy: 3 N minus constraints, minus what the centre of mass lacks.
+        """Of the kinetic energy: 3 N minus constraints, minus those missing for the centre of mass.
 
         One degree of freedom is missing for each axis along which its motion is removed, or never
         arises (constant energy, a thermostat that scales all velocities alike), and nothing holds
@@ -91,7 +91,7 @@ class Readout(ABC):
         return max(0.0, self.system.degrees_of_freedom - missing)
 
     def group_degrees_of_freedom(self) -> NDArray[np.float64]:
-        """Of each group with a heat bath of its own: see `group_temperatures`."""
+        """Degrees of freedom of each group with a separate heat bath: see `group_temperatures`."""
         _, bath = self._baths()
         return degrees_of_freedom(self.system, bath, np.array(self._missing()))
 
@@ -148,19 +148,20 @@ class Readout(ABC):
         Hydrogen groups (atoms joined by constraints, a rigid water for instance; an atom without
         constraints is a group by itself) count with their centres of mass, so that forces of
         constraints have no part in it.  It is symmetric: minus the derivative of the potential
-        energy by a strain of box and centres of mass, at fixed Ewald coefficient and PME grid,
-        groups keeping their shape and orientation.  The tail of the Lennard-Jones potential
-        (`dispersion_correction`) brings the mean of position times force beyond the cutoff and of
-        what switching leaves out of it.
-        A positive trace contributes a positive pressure.
+        energy with respect to a strain of box and centres of mass, at fixed Ewald coefficient and
+        PME grid, groups keeping their shape and orientation.  The tail correction
+        (`dispersion_correction`) adds the mean of position times force beyond the cutoff, and of
+        the forces that a switching function removes.  A positive trace contributes a positive
+        pressure.
         """
         return np.array(self._read("tensors")["virial"])
 
     def pressure_tensor(self) -> NDArray[np.float64]:
         """Pressure, (3, 3), bar: (sum of p p / m over hydrogen groups + virial) / volume.
 
-        p and m are momentum and mass of a group.  Velocities are as stored: of `LangevinMiddle`
-        those of half a step before.  Single values fluctuate by hundreds of bar in a small box.
+        p and m are momentum and mass of a group.  Velocities are used as stored: with
+        `LangevinMiddle`, those of half a step before the positions.  Single values fluctuate by
+        hundreds of bar in a small box.
         """
         tensors = self._read("tensors")
         pressure: NDArray[np.float64] = tensors["kinetic"] + tensors["virial"]
@@ -207,8 +208,8 @@ class Readout(ABC):
     def group_temperatures(self) -> NDArray[np.float64]:
         """Kinetic temperature of each group with a heat bath, K; 0 where nothing can move.
 
-        A group has 3 degrees of freedom for each atom with mass, minus its constraints, minus what
-        it has of the three of the centre of mass, in the proportion of its mass.
+        A group has 3 degrees of freedom for each atom with mass, minus its constraints, minus its
+        share, by mass, of the three degrees of freedom of the centre of mass.
         """
         degrees = self.group_degrees_of_freedom()
         twice = self.system.masses * (self.state().velocities ** 2).sum(axis=1)
@@ -221,7 +222,7 @@ class Readout(ABC):
         return float(self.system.masses.sum()) / self._volume * AMU_PER_NM3
 
     def checkpoint(self, provenance: dict[str, Any] | None = None) -> Checkpoint:
-        """All that is needed to continue from here."""
+        """The data needed to continue from this step."""
         return Checkpoint(
             self.state(), self.heat(), provenance or {}, external=self._external_states()
         )
@@ -247,10 +248,10 @@ class Readout(ABC):
 
 
 class Frame(Readout):
-    """A simulation as it was when the frame was taken.
+    """The data of a simulation at the step of the frame.
 
-    It has the data that its reporters need (see `Reporter`); QuiltError where others are read.  It
-    holds device memory: keep what it returns rather than the frame.
+    It has the data that its reporters need (see `Reporter`); reading other data raises QuiltError.
+    It holds device memory: keep the data that it returns, not the frame.
     """
 
     def __init__(

@@ -57,11 +57,12 @@ _Opened = tuple[TrajectoryWriter, Any, _Place | None]  # with the atoms that are
 
 
 class Reporter(Protocol):
-    """Something that is done every `every` steps; 0 means never.
+    """An object that is called at multiples of `every` steps; 0: never.
 
-    It may also have `needs`, what it reads: some of "energies" (which has the virial), "positions",
-    "state" (which has the positions) and "forces", for which the simulation waits; other data are
-    then not copied from the device.  Without it, the frame has all but forces.
+    It may also have the attribute `needs`, the data that it reads: some of "energies" (with the
+    virial), "positions", "state" (which has the positions) and "forces", for which the simulation
+    waits; other data are then not copied from the device.  Without it, the frame has all but
+    forces.
     """
 
     @property
@@ -77,12 +78,12 @@ class Reporter(Protocol):
 
 
 class LogReporter:
-    """Energies, pressure and speed, one CSV row each.
+    """Writes energies, pressure and speed as rows of a CSV file.
 
-    Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus what
-    thermostat and barostat have added), kJ/mol; temperature, K; pressure, bar; density, kg/m^3;
-    then terms of the energy and the box where asked for; last the speed since the row before,
-    ns/day (0 in the first row).
+    Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat
+    added by thermostat and barostat), kJ/mol; temperature, K; pressure, bar; density, kg/m^3; then,
+    if requested, terms of the energy and the box; finally the speed since the previous row, ns/day
+    (0 in the first row).
 
     Parameters
     ----------
@@ -91,18 +92,17 @@ class LogReporter:
     every:
         Steps between rows.
     after:
-        None starts a new file; a step goes on with an existing one, rows after that step removed.
+        None: start a new file; a step: continue an existing file, without the rows after this step.
     mark:
-        Of the checkpoint at that step: how far the file had been written; one that has become
-        shorter or has another end is refused.
+        From the checkpoint at that step: length and checksum of the file; a file that is shorter or
+        ends differently is refused.
     terms:
-        Energies to write besides, as `Readout.energies` names them ("bond", "pme"): `Readout.terms`
-        gives all.
+        Further energies to write, by their names in `Readout.energies` ("bond", "pme");
+        `Readout.terms` has all.
     box:
-        Whether to write the box: a_x, b_x, b_y, c_x, c_y, c_z, nm; the rest of it is zero.
+        Whether to write the box: a_x, b_x, b_y, c_x, c_y, c_z, nm; the other components are zero.
     groups:
-        How many groups have heat baths of their own: as many columns temperature_1 ..., K, after
-        the terms.
+        Number of groups with separate heat baths: columns temperature_1, ..., K, after the terms.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class LogReporter:
             raise
 
     def start_clock(self, now: Readout) -> None:
-        """From here the speed in the next row is counted."""
+        """Starts the clock for the speed in the next row."""
         self._mark = (now.step, now.clock)
 
     def report(self, frame: Readout, /) -> None:
@@ -183,7 +183,7 @@ class LogReporter:
 
 
 class TrajectoryReporter:
-    """Frames of a trajectory, molecules whole.
+    """Writes the frames of a trajectory; molecules are whole.
 
     Parameters
     ----------
@@ -193,27 +193,26 @@ class TrajectoryReporter:
     every:
         Steps between frames; the first is of step `every`.
     simulation:
-        Whose atoms are written; without it the file is opened at the first report.
+        The simulation whose atoms are written; without it the file is opened at the first report.
     after:
-        None starts a new file; a step goes on with an existing one, frames after it removed.
+        None: start a new file; a step: continue an existing file, without the frames after this
+        step.
     mark:
         As for `LogReporter`.
     select:
-        Which atoms, as `quiltmd.select` takes it.
+        The atoms to write: a selection, as for `quiltmd.select`.
     center:
-        A selection that is kept together in the middle of the cell; None: the cell begins at the
-        origin.
+        A selection that is kept in the middle of the cell; None: the cell begins at the origin.
     wrap:
-        Whether molecules are put into the cell by their centres; else they are where they have
-        moved to, as diffusion is measured: at constant pressure without what the images of
-        molecules move as the box changes (`MoleculeUnwrapper`), so that frames depend on those
-        before.
+        Whether whole molecules are shifted so that their centres are in the cell.  False: molecules
+        are followed across periodic boundaries, as needed for diffusion; changes of the box do not
+        displace them (`MoleculeUnwrapper`), so each frame depends on the previous ones.
     velocities, forces:
-        Whether frames have them, where the format does (.nc, .h5md).
+        Whether frames contain them (.nc, .h5md).
     precision:
-        Resolution of positions, nm, of .xtc (0.001).
+        Resolution of positions, nm, for .xtc (0.001).
     carried:
-        Where it goes on with an existing file: what `carried` was then.
+        When an existing file is continued: the value of `carried` at the checkpoint.
     """
 
     def __init__(
@@ -280,7 +279,7 @@ class TrajectoryReporter:
 
     @property
     def carried(self) -> NDArray[np.float64] | None:
-        """What the next frame depends on besides the simulation's state; None: nothing."""
+        """The data besides the state on which the next frame depends; None: none."""
         return None if self._unwrapper is None else self._unwrapper.carried
 
     def close(self) -> None:
@@ -340,21 +339,21 @@ class Output(Reporter, Protocol):
 
 
 class CheckpointReporter:
-    """Checkpoints, written after the outputs that they rely on.
+    """Writes checkpoints, after the outputs that they refer to.
 
-    Must report after those outputs, which it syncs first: rows and frames up to a checkpoint's step
-    are on the disk before the checkpoint is.
+    It must report after these outputs, and syncs them first: rows and frames up to the step of a
+    checkpoint are on disk before the checkpoint.
 
     Parameters
     ----------
     path:
-        The file; the one before it is kept as `.prev`.
+        The file; the previous checkpoint is kept with the suffix `.prev`.
     every:
         Steps between checkpoints.
     relies_on:
         Outputs that a resumed run will continue.
     provenance:
-        Put into the checkpoint, compared on resume.
+        Stored in the checkpoint, and compared on resume.
     """
 
     needs: tuple[Need, ...] = ("state",)
@@ -388,16 +387,16 @@ class CheckpointReporter:
 
 
 class FunctionReporter:
-    """A function as a reporter: it is called with the frame.
+    """A reporter that calls a function with the frame.
 
     Parameters
     ----------
     function:
-        Gets a `Readout`, the simulation as it was at the step of the report.
+        Called with a `Readout`, the data of the simulation at the step of the report.
     every:
         Steps between calls.
     needs:
-        What the function reads: some of "energies", "positions", "state" and "forces"; see
+        The data that the function reads: some of "energies", "positions", "state" and "forces"; see
         `Reporter`.
     """
 

@@ -106,23 +106,24 @@ class Simulation(Readout):
     Parameters
     ----------
     system, state:
-        What is simulated and where it starts, as `quiltmd.load` gives them.
+        The system and its initial state, as returned by `quiltmd.load`.
     nonbonded:
-        Cutoff and PME settings; left out: those that the system came with, else the defaults.
+        Nonbonded settings; by default those of the system's input, otherwise the defaults.
     integrator:
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
-        `VelocityRescaling` or `NoseHooverChain`: for NVT with `VelocityVerlet`.
+        `VelocityRescaling`, `NoseHooverChain` or `AndersenThermostat`: for NVT with
+        `VelocityVerlet`.
     barostat:
         `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
     device, ranks, threads, balance, transport, mesh, patch_reach, workers, hosts:
-        Where it runs: see `Execution`.  They never change the trajectory, but for `patch_reach`,
-        whose other patches round differently.
+        Where it runs: see `Execution`.  On devices of one kind, only `patch_reach` changes the
+        trajectory, because other patches round differently.
     external:
-        Forces from outside: functions of yours (`ExternalForce`), on the CPU and in this process;
-        or what makes them in workers, too (`ExternalFactory`).
+        External forces: `ExternalForce` objects, on the CPU and in this process, or
+        `ExternalFactory` objects, which also work in workers.
     engine:
-        Makes the engine; tests pass a stand-in.
+        Function that creates the engine; for tests.
 
     Raises
     ------
@@ -265,8 +266,7 @@ class Simulation(Readout):
         state:
             A state of the same atoms.
         heat:
-            Heat added by the thermostat so far, kJ/mol; later heat is added to it.  It is counted
-            in multiples of 2^-28 kJ/mol.
+            Heat added by the thermostat so far, kJ/mol, rounded to a multiple of 2^-28 kJ/mol.
         """
         if not isinstance(state, State):
             raise QuiltError(f"a state must be a State, not {type(state).__name__}")
@@ -287,13 +287,13 @@ class Simulation(Readout):
             self._heat_before = heat
 
     def place(self, positions: npt.ArrayLike) -> None:
-        """Moves the atoms; box, step, velocities and heat so far stay.
+        """Moves the atoms; box, step, velocities and heat do not change.
 
-        Made for many energies and forces of positions near each other, as an optimiser asks for
-        them.  Pair lists are kept while all atoms are within 0.4 of the Verlet buffer of where
-        they were built, which a State says, too (`list_positions`): so `state()` leads to the
-        same bits in any other simulation.  From farther away, and without a box, lists are built
-        as in `set_state`.
+        For energies and forces at many similar positions, as in an optimisation.  Pair lists are
+        kept while all atoms are within 0.4 times the Verlet buffer of their positions at the last
+        list build, which are part of the State (`list_positions`): another simulation continues
+        bitwise from `state()`.  Otherwise, and without a box, pair lists are built as in
+        `set_state`.
 
         Parameters
         ----------
@@ -312,13 +312,13 @@ class Simulation(Readout):
             self._heat_before = heat
 
     def fields(self) -> dict[str, Any]:
-        """The fields of `state()` as the engine gives them, neither checked nor copied."""
+        """The fields of `state()` from the engine, without checks and copies."""
         with self._owned() as engine:
             fields: dict[str, Any] = engine.read(state=True).state()
         return fields
 
     def take_over(self, fields: dict[str, Any], heat: float) -> None:
-        """Goes on from the `fields` of a simulation of the same atoms in the same kind of box.
+        """Continues from the `fields` of a simulation of the same atoms in the same kind of box.
 
         As `set_state`, without a `State` in between.
         """
@@ -329,7 +329,7 @@ class Simulation(Readout):
     def forces(self) -> NDArray[np.float64]:
         """Forces now, (N, 3), kJ/mol/nm, in the order of the input.
 
-        Raises QuiltError, naming the atom, where atoms overlap so much that no force is right.
+        Raises QuiltError, naming the atom, if atoms overlap so much that forces are not correct.
         """
         with self._owned() as engine:
             forces = np.asarray(engine.forces(), dtype=np.float64)
@@ -375,9 +375,9 @@ class Simulation(Readout):
         """New velocities from the Maxwell-Boltzmann distribution at `temperature` (K).
 
         They satisfy the constraints, and leave the centre of mass at rest along axes on which it
-        has no thermal motion (`degrees_of_freedom`).  At most 1e6 K; None: that of the heat bath,
-        of each group its own.  The same seed gives the same velocities; without one, they are
-        others each time.
+        has no thermal motion (`degrees_of_freedom`).  At most 1e6 K; None: the temperature of the
+        heat bath (of each group).  The same seed gives the same velocities; without a seed they
+        differ each time.
         """
         if temperature is None:
             self._draw_of_baths(seed)
@@ -409,7 +409,7 @@ class Simulation(Readout):
 
     @property
     def restraint_strength(self) -> float:
-        """What energies and forces of restraints are multiplied by."""
+        """The factor of energies and forces of restraints."""
         return self._conditions.get("restraints", 1.0)
 
     def set_conditions(
@@ -423,45 +423,45 @@ class Simulation(Readout):
         lambda_coulomb: float | None = None,
         lambda_vdw: float | None = None,
     ) -> None:
-        """Changes baths, box, restraints or lambdas from here on; the engine goes on as it is.
+        """Changes baths, box, restraints or lambdas from the present step on.
 
-        `integrator`, `thermostat`, `barostat` and `restraint_strength` then say what holds.  Pair
-        lists are built anew, with the Verlet buffer of the temperature at which the simulation was
-        made.  The result is the same, bit for bit, on any number of ranks, and that of a simulation
-        made so from the present state where both temperatures are at most 300 K, below which the
-        buffer does not depend on them.
+        `integrator`, `thermostat`, `barostat` and `restraint_strength` then have the new values.
+        Pair lists are rebuilt, with the Verlet buffer of the temperature at which the simulation
+        was created.  The result is bitwise the same on any number of ranks.  It is bitwise that of
+        a new simulation with these settings if both temperatures are at most 300 K, below which the
+        buffer does not depend on the temperature.
 
-        With the box hydrogen groups (atoms joined by constraints) move: their centres of mass keep
-        their place in fractions of the box; shape, orientation and velocities stay.  So do Ewald
-        coefficient and PME grid, whose accuracy is that of the box that they were chosen for: for
-        another size altogether make another `Simulation`.  The work that the change does is not in
-        `heat`.
+        When the box changes, the centres of mass of hydrogen groups (atoms joined by constraints)
+        keep their fractional coordinates; shapes, orientations and velocities do not change.
+        Neither do the Ewald coefficient and the PME grid, which were chosen for the earlier box:
+        for a box of a very different size create another `Simulation`.  The work of the change is
+        not part of `heat`.
 
         Parameters
         ----------
         temperature:
-            Temperature of the heat bath, K; where groups of atoms have baths of their own, that of
-            all, or one for each in their order.
+            Temperature of the heat bath, K; with separate heat baths, one for all or one for each
+            group.
         friction:
-            Friction coefficient, 1/ps; of groups likewise.
+            Friction coefficient, 1/ps; likewise for groups.
         pressure:
             Reference pressure of the barostat, bar.
         box:
             (3, 3) nm, rows a, b, c in reduced lower-triangular form.
         restraints:
-            Strength: what energies and forces of all restraints are multiplied by, 1 at first.
-            The work that a change does is not in `heat`, and a State does not have it: a simulation
-            that goes on from one needs it set again.
+            Factor of energies and forces of all restraints, initially 1.  The work of a change is
+            not part of `heat`.  A State does not contain the factor: set it again in a simulation
+            that starts from one.
 
         lambda_coulomb, lambda_vdw:
-            Of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints, neither
-            `heat` nor a State has what this changes.
+            Lambdas of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints,
+            the work is not part of `heat`, and a State does not contain the lambdas.
 
         Raises
         ------
         QuiltError
-            Where the integrator or thermostat has no such setting, or the box does not suit the
-            cutoff; then nothing has changed.
+            If the integrator or thermostat has no such setting, or the box is too small for the
+            cutoff; nothing is changed then.
         """
         conditions = {"temperature": temperature, "friction": friction, "pressure": pressure}
         parts, numbers = with_conditions(
@@ -481,7 +481,7 @@ class Simulation(Readout):
 
     @property
     def lambdas(self) -> dict[str, float]:
-        """The lambdas of alchemical atoms, by the names that `set_conditions` has for them."""
+        """The lambdas of alchemical atoms, as keywords of `set_conditions`."""
         if self.system.alchemy is None:
             return {}
         start = conditions_of(self.system.alchemy.start)
@@ -498,18 +498,18 @@ class Simulation(Readout):
 
     @property
     def faults(self) -> list[Event]:
-        """What went wrong with devices so far, of simulations that go on elsewhere then."""
+        """The failures of devices so far, for simulations with spares or redundant devices."""
         return [*self._earlier_faults, *getattr(self._engine, "events", ())]
 
     def migrate(self, device: DeviceName) -> None:
-        """Continues on another device, with the same bits where it is of the same kind.
+        """Continues on another device, bitwise if it is of the same kind.
 
-        Whatever is wrong with the new device, the simulation stays where it was.
+        If the new device cannot be used, the simulation stays on the present one.
 
         Raises
         ------
         QuiltError
-            Where the device cannot be used.
+            If the device cannot be used.
         """
         execution = replace(self._execution, device=device, hosts=())
         where = with_external(self._external, execution.resolve())
@@ -538,21 +538,21 @@ class Simulation(Readout):
         steps:
             Number of steps.
         reporters:
-            Each reports at the steps that are multiples of its `every`, in the order given, in
-            another thread; all reports are done on return.
+            Each reports at multiples of its `every`, in the given order, in another thread; all
+            reports are complete on return.
         watch:
-            Called with the step number about twice a second; returning True stops the run there,
-            after the reports that are due.
+            Called with the step number about twice a second; returning True stops the run at this
+            step, after its reports.
 
         Raises
         ------
         SimulationError
-            If the simulation blows up; names the atoms.  What was due before is written.
+            If the simulation blows up; the error names the atoms.  Earlier reports are written.
         KeyboardInterrupt
-            On Ctrl-C, when the run has stopped at a step and the reports up to it are done; it can
-            go on from there.  A second Ctrl-C acts at once.
+            On Ctrl-C, after the run has stopped at a step and the reports up to it are complete;
+            another call continues from there.  A second Ctrl-C acts at once.
 
-        An error of a reporter is raised here, soon after; later reports are left out.
+        An error in a reporter is raised here soon afterwards; later reports are omitted.
         """
         steps = whole_number("steps", steps)
         if self.step + steps > LAST_STEP:
@@ -591,11 +591,11 @@ class Simulation(Readout):
 
     @property
     def balance(self) -> bool:
-        """Whether ranks hand work to each other according to measured times."""
+        """Whether load balancing between ranks is on."""
         return self._execution.balance
 
     def describe(self) -> dict[str, Any]:
-        """How the engine runs it: patches, pair lists, ranks, devices, PME parameters."""
+        """Technical data: patches, pair lists, ranks, devices, PME parameters."""
         with self._owned() as engine:
             found = engine.describe()
         return found | {"external": [calls.describe() for calls in self._external]}
@@ -608,7 +608,7 @@ class Simulation(Readout):
     def start_profile(self) -> None:
         """Starts timing every task, or on a GPU every kernel; results do not change.
 
-        Called again before `stop_profile`, it starts over.
+        Another call before `stop_profile` starts again.
         """
         with self._owned() as engine:
             engine.start_profile()
@@ -625,7 +625,7 @@ class Simulation(Readout):
             return engine.stop_profile()
 
     def profiled_messages(self) -> list[dict[str, Any]]:
-        """Messages between ranks during the profile that ended last.
+        """Messages between ranks during the last profile.
 
         Returns
         -------
@@ -636,7 +636,7 @@ class Simulation(Readout):
             return engine.profiled_messages()
 
     def loads(self) -> list[dict[str, Any]]:
-        """What each rank holds: patches, proxies, computes, atoms, list_entries, device_bytes."""
+        """Load of each rank: patches, proxies, computes, atoms, list_entries, device_bytes."""
         with self._owned() as engine:
             return engine.loads()
 
@@ -648,7 +648,7 @@ class Simulation(Readout):
     def load_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Continues from a checkpoint, bitwise as if the run had never stopped.
 
-        QuiltError where it is of another system or of another box.
+        Raises QuiltError if it belongs to another system or another kind of box.
         """
         checkpoint = read_checkpoint(path)
         atoms = len(checkpoint.state.positions)
@@ -666,9 +666,10 @@ class Simulation(Readout):
         self.set_external_states(checkpoint.external)
 
     def set_external_states(self, states: Mapping[str, bytes]) -> None:
-        """Has forces from outside remember what a checkpoint has of them (`ExternalForce.state`).
+        """Restores the variables of external forces from a checkpoint (`ExternalForce.state`).
 
-        QuiltError where one that remembers something is not in the checkpoint, or cannot be set.
+        Raises QuiltError if the checkpoint lacks the variables of a force, or they cannot be
+        restored.
         """
         with self._changing():
             set_states(self._external, states)

@@ -36,7 +36,7 @@ _SETS: dict[str, tuple[int, int, int]] = {
 class Barostat:
     """What changes the box at regular intervals, to keep a pressure.
 
-    The same settings mean the same in each; `CellRescaling` has them.
+    `CellRescaling` describes the settings, which are the same for all barostats.
     """
 
     kind: ClassVar[str]

@@ -31,23 +31,23 @@ class CellRescaling(Relaxation):
     time_constant:
         Relaxation time of the box, ps.
     compressibility:
-        Isothermal compressibility, 1/bar; that of water by default.  It sets how fast the box
-        relaxes, not where it relaxes to.  With more than one set of axes (see `coupling`) one value
-        for each may be given, and 0 leaves the axes of a set as they are.
+        Isothermal compressibility, 1/bar; that of water by default.  It determines how fast the box
+        relaxes, not its mean.  With several sets of axes (see `coupling`) one value for each may be
+        given; 0 keeps the axes of a set fixed.
     coupling:
-        Which axes are scaled together: "isotropic", all of them; "semi-isotropic", x with y, and z
-        by itself (membranes); "anisotropic", each by itself.  Angles of the box stay but for what
-        that makes of them.
+        Axes that are scaled by the same factor: "isotropic", all; "semi-isotropic", x and y, with z
+        independent (membranes); "anisotropic", none.  The angles of the box change only as this
+        scaling changes them.
     surface_tension:
-        Tension of all surfaces normal to z together, bar nm: it acts against the pressure along x
-        and y.  Not with isotropic coupling.
+        Surface tension, summed over all surfaces normal to z, bar nm; it acts against the pressure
+        along x and y.  Not with isotropic coupling.
     seed:
         Random seed of the barostat's noise; the same seed gives the same trajectory, bit for bit.
-        None: a `Simulation` draws one, and its `barostat` tells which.
+        None: a `Simulation` chooses one, which its `barostat` has.
     every:
-        Steps between actions, a multiple of the integrator's `long_range_every`; at each, energies
-        and virial are found and pair lists built anew.  None: a fiftieth of the time constant, or
-        as much less as whole multiples need, and a `Simulation`'s `barostat` tells how many.
+        Steps between actions, a multiple of the integrator's `long_range_every`; each action
+        evaluates energies and virial and rebuilds pair lists.  None: a fiftieth of the time
+        constant, rounded down to a multiple; the `barostat` of a `Simulation` has the number.
     """
 
     kind: ClassVar[str] = "cell-rescaling"

@@ -21,33 +21,32 @@ class MonteCarloBarostat(Barostat):
     """Constant pressure by Monte Carlo moves of the box.
 
     Chow and Ferguson, Comput. Phys. Commun. 91, 283 (1995); Aqvist et al., Chem. Phys. Lett. 384,
-    288 (2004).  At regular intervals another box is proposed, to which molecules go with their
-    centres, and accepted or not by the energies of both.  The ensemble is exact for any interval
-    and needs no virial; the box moves less smoothly than with `CellRescaling`.  It needs a
-    temperature: `LangevinMiddle`, or a thermostat.
+    288 (2004).  At regular intervals another box is proposed, in which the centres of molecules are
+    scaled, and accepted or rejected by the difference of the energies.  The ensemble is exact for
+    any interval, and no virial is needed; the box changes less smoothly than with `CellRescaling`.
+    It needs a temperature: `LangevinMiddle`, or a thermostat.
 
     Attributes
     ----------
     pressure:
         Reference pressure, bar.
     compressibility:
-        Isothermal compressibility, 1/bar; that of water by default.  Proposals are as wide as the
-        fluctuations that it means; it has no influence on the ensemble.  With more than one set of
-        axes (see `coupling`) one value for each may be given, and 0 leaves the axes of a set as
-        they are.
+        Isothermal compressibility, 1/bar; that of water by default.  It determines the width of
+        proposals, and has no influence on the ensemble.  With several sets of axes (see `coupling`)
+        one value for each may be given; 0 keeps the axes of a set fixed.
     coupling:
-        Which axes are scaled together, as in `CellRescaling`; each proposal is of one set, drawn by
-        chance.
+        Axes that are scaled by the same factor, as in `CellRescaling`; each proposal scales one
+        set, chosen at random.
     surface_tension:
-        Tension of all surfaces normal to z together, bar nm.  Not with isotropic coupling.
+        Surface tension, summed over all surfaces normal to z, bar nm.  Not with isotropic coupling.
     seed:
         Random seed of proposals and decisions; the same seed gives the same trajectory, bit for
-        bit.  None: a `Simulation` draws one, and its `barostat` tells which.
+        bit.  None: a `Simulation` chooses one, which its `barostat` has.
     every:
-        Steps between proposals, a multiple of the integrator's `long_range_every`.  Pair lists are
-        built and energies found anew at each, so that a proposal costs as much as several steps,
-        and the ensemble is the same for any interval.  None: the largest multiple up to 100, as in
-        Amber, or a single one if that is longer; a `Simulation`'s `barostat` tells how many.
+        Steps between proposals, a multiple of the integrator's `long_range_every`.  Each proposal
+        rebuilds pair lists and evaluates energies, so it costs as much as several steps; the
+        ensemble is the same for any interval.  None: the largest multiple up to 100, as in Amber,
+        or `long_range_every` if that is larger; the `barostat` of a `Simulation` has the number.
     """
 
     kind: ClassVar[str] = "monte-carlo"

@@ -14,7 +14,7 @@ TIMESTEP = 0.002  # ps
 
 
 class Integrator:
-    """What moves the atoms in a step: `LangevinMiddle` or `VelocityVerlet`.
+    """The integrator of a simulation: `LangevinMiddle` or `VelocityVerlet`.
 
     Each declares these settings itself, in the order in which they are given without their names.
     """

@@ -30,33 +30,33 @@ class LangevinMiddle(HeatBaths, Integrator):
     Attributes
     ----------
     temperature:
-        Temperature of the heat bath, K; with groups the highest of theirs.
+        Temperature of the heat bath, K; with groups, the highest temperature of the groups.
     friction:
         Friction coefficient, 1/ps.
     timestep:
         Time step, ps.
     seed:
         Random seed of the thermostat; the same seed gives the same trajectory, bit for bit.  None:
-        a `Simulation` draws one, and its `integrator` tells which.
+        a `Simulation` chooses one, which its `integrator` has.
     constraint_tolerance:
         Relative error of constrained lengths.
     remove_com_every:
         Steps between removals of the motion of the centre of mass, at multiples of this number; 0:
-        never; None: about 100, a multiple of the life of pair lists (`Simulation.describe`).  Where
-        position restraints hold atoms, or a field pulls the system as a whole, it is never removed
-        along these axes.
+        never; None: about 100, a multiple of the lifetime of pair lists (`Simulation.describe`).
+        The motion is not removed along axes on which position restraints act, or a field
+        accelerates the whole system.
     long_range_every:
         Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
         number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
-        8 fs may lie between, 4 fs where bonds to hydrogen are flexible.
+        8 fs, or 4 fs if bonds to hydrogen are flexible.
     groups:
-        1 to 16 groups of atoms with a temperature and a friction each, in place of those of all
-        atoms; they stay as they are for the whole simulation.  Each atom is in one of them, and
-        atoms joined by constraints are in the same one.  Groups of different temperatures have no
-        ensemble in common: heat flows through what joins them.  With equal temperatures the
-        ensemble is NVT, and groups with equal frictions, too, have the same trajectory as one bath
-        of all atoms, bit for bit.
+        1 to 16 groups of atoms, each with its temperature and friction, which replace those of all
+        atoms; the groups cannot change during a simulation.  Each atom belongs to exactly one
+        group, and atoms joined by constraints to the same one.  Groups at different temperatures
+        are not in equilibrium: heat flows between them.  With equal temperatures the ensemble is
+        NVT, and with equal frictions, too, the trajectory is bitwise that of one bath for all
+        atoms.
     """
 
     kind: ClassVar[str] = "langevin-middle"

@@ -27,15 +27,15 @@ class VelocityVerlet(Integrator):
         tighter default (docs/decisions.md has the figures).
     remove_com_every:
         Steps between removals of the motion of the centre of mass, at multiples of this number; 0:
-        never; None: about 100, a multiple of the life of pair lists (`Simulation.describe`).  Where
-        position restraints hold atoms, or a field pulls the system as a whole, it is never removed
-        along these axes.
+        never; None: about 100, a multiple of the lifetime of pair lists (`Simulation.describe`).
+        The motion is not removed along axes on which position restraints act, or a field
+        accelerates the whole system.
     long_range_every:
         Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
         number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
-        8 fs may lie between, 4 fs where bonds to hydrogen are flexible.  The total energy is
-        conserved from one of these steps to the next, but not defined at steps between them.
+        8 fs, or 4 fs if bonds to hydrogen are flexible.  The total energy is conserved from one of
+        these steps to the next, but not defined at steps between them.
     """
 
     kind: ClassVar[str] = "velocity-verlet"

@@ -20,22 +20,22 @@ class AndersenThermostat(Thermostat):
 
     Andersen, J. Chem. Phys. 72, 2384 (1980).  At random times an atom, with the atoms that
     constraints join to it, is given new velocities from the Maxwell-Boltzmann distribution.  The
-    ensemble is canonical, of nearly harmonic systems too; diffusion and other dynamics are slowed
-    down, as by a friction.
+    ensemble is canonical, also for nearly harmonic systems; diffusion and other dynamics are slowed
+    down, as by friction.
 
     Attributes
     ----------
     temperature:
-        K; with groups the highest of theirs.
+        K; with groups, the highest temperature of the groups.
     time_constant:
         Mean time between collisions of an atom, ps: the inverse of the collision frequency (OpenMM)
         and GROMACS' tau-t with tcoupl = andersen.
     seed:
         Random seed of the collisions; the same seed gives the same trajectory, bit for bit.  None:
-        a `Simulation` draws one, and its `thermostat` tells which.
+        a `Simulation` chooses one, which its `thermostat` has.
     every:
-        Steps between actions, at which each atom collides with the probability that the time
-        between them gives.  A multiple of the integrator's `long_range_every`.
+        Steps between actions.  At each action an atom collides with the probability of a collision
+        in that time.  A multiple of the integrator's `long_range_every`.
     groups:
         Groups of atoms with a temperature and a `time_constant` each, as for `VelocityRescaling`.
     """

@@ -23,11 +23,11 @@ class Thermostat(HeatBaths):
     Attributes
     ----------
     temperature:
-        K; with groups the highest of theirs.
+        K; with groups, the highest temperature of the groups.
     every:
         Steps between actions, a multiple of the integrator's `long_range_every`.
     groups:
-        Groups of atoms that have heat baths of their own; empty: one bath has all atoms.
+        Groups of atoms with separate heat baths; empty: one bath for all atoms.
     """
 
     kind: ClassVar[str]

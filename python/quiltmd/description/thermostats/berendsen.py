@@ -19,9 +19,9 @@ class BerendsenThermostat(VelocityScaling):
     """Relaxation to a temperature without noise.
 
     Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  The kinetic
-    energy relaxes, but its fluctuations are too small: of no known ensemble.  For equilibration
-    only; `VelocityRescaling` is as robust.  Settings are those of `VelocityRescaling`, but for the
-    seed: nothing is random.
+    energy relaxes, but its fluctuations are too small: those of no known ensemble.  For
+    equilibration only; `VelocityRescaling` is as robust.  The settings are those of
+    `VelocityRescaling`, without a seed.
     """
 
     kind: ClassVar[str] = "berendsen"

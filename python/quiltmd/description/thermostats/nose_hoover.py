@@ -18,30 +18,30 @@ from .base import CONFIG, VelocityScaling
 class NoseHooverChain(VelocityScaling):
     """Constant temperature by a chain of Nose-Hoover thermostats: deterministic, and canonical.
 
-    Martyna, Klein and Tuckerman, J. Chem. Phys. 97, 2635 (1992).  The kinetic energy swings about
-    its mean, so a system that is far from its temperature comes there sooner with another
-    thermostat.  Nothing is random.  The `variables` of a `State` are those of the chain, and its
-    energy is part of the conserved quantity.
+    Martyna, Klein and Tuckerman, J. Chem. Phys. 97, 2635 (1992).  The kinetic energy oscillates
+    about its mean, so a system far from the reference temperature reaches it sooner with another
+    thermostat.  The `variables` of a `State` are those of the chain, and its energy is part of the
+    conserved quantity.
 
-    The ensemble is canonical where the system mixes by itself.  Few atoms, or oscillators that
-    hardly interact (atoms in position restraints, a small crystal), do not: use `LangevinMiddle`
-    there (docs/theory/integrators.md has figures).
+    The ensemble is canonical only for ergodic systems.  Systems of few atoms, or of nearly
+    independent oscillators (position restraints, a small crystal), are not: use `LangevinMiddle`
+    for these (docs/theory/integrators.md has figures).
 
     Attributes
     ----------
     temperature:
-        K, more than zero; with groups the highest of theirs.
+        K, more than zero; with groups, the highest temperature of the groups.
     time_constant:
         ps; the inverse of OpenMM's collision frequency, and GROMACS' tau-t divided by 2 pi.  The
-        kinetic energy swings with a period between 4.4 and 2 pi times as long, the longer the more
-        of its energy goes on to the potential energy.  At least four times as long as `every`
-        steps.
+        kinetic energy oscillates with a period of 4.4 to 2 pi times this constant; the period is
+        longer the more energy is exchanged with the potential energy.  At least four times as long
+        as `every` steps.
     chain_length:
-        How many thermostats; each but the first controls the one before it.
+        Number of thermostats in the chain; each but the first controls the previous one.
     every:
         Steps between actions.  A multiple of the integrator's `long_range_every`.
     groups:
-        Groups of atoms with a chain each, as for `VelocityRescaling`.
+        Groups of atoms with separate chains, as for `VelocityRescaling`.
     """
 
     kind: ClassVar[str] = "nose-hoover"

@@ -20,28 +20,29 @@ class VelocityRescaling(VelocityScaling):
 
     Bussi, Donadio and Parrinello, J. Chem. Phys. 126, 014101 (2007).  All velocities are multiplied
     by one factor, drawn such that the kinetic energy has the canonical distribution; dynamics are
-    disturbed far less than by a friction on each atom.
+    perturbed far less than by friction on each atom.
 
     Attributes
     ----------
     temperature:
-        K; with groups the highest of theirs.
+        K; with groups, the highest temperature of the groups.
     time_constant:
         Relaxation time of the kinetic energy, ps.
     seed:
         Random seed of the thermostat; the same seed gives the same trajectory, bit for bit.  None:
-        a `Simulation` draws one, and its `thermostat` tells which.
+        a `Simulation` chooses one, which its `thermostat` has.
     every:
-        Steps between actions.  The kinetic energy is propagated exactly for the time between, so
-        this changes speed, not the ensemble.  A multiple of the integrator's `long_range_every`.
+        Steps between actions.  The kinetic energy is propagated exactly over the interval, so the
+        interval affects the speed, not the ensemble.  A multiple of the integrator's
+        `long_range_every`.
     groups:
-        1 to 16 groups of atoms with a temperature and a `time_constant` each, in place of those of
-        all atoms.  Each atom is in one of them, and atoms joined by constraints are in the same
-        one.  The velocities of each group are multiplied by a factor that follows from its own
-        kinetic energy.  With one temperature for all the ensemble is NVT; groups of different
-        temperatures have none in common.  Factors that differ set the centre of mass in motion,
-        which the integrator's `remove_com_every` removes again.  One group of all atoms has the
-        same trajectory as without groups, bit for bit.
+        1 to 16 groups of atoms, each with its temperature and `time_constant`, which replace those
+        of all atoms.  Each atom belongs to exactly one group, and atoms joined by constraints to
+        the same one.  The velocities of each group are multiplied by a factor from its own kinetic
+        energy.  With equal temperatures the ensemble is NVT; groups at different temperatures are
+        not in equilibrium.  Different factors set the centre of mass in motion; `remove_com_every`
+        of the integrator removes this motion.  With one group of all atoms the trajectory is
+        bitwise that without groups.
     """
 
     kind: ClassVar[str] = "velocity-rescaling"
