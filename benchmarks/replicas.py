@@ -31,16 +31,16 @@ from provenance import provenance
 import quiltmd
 from quiltmd import LangevinMiddle, ReplicaExchange, Simulation
 from quiltmd.exchange.mixing import swaps
-from quiltmd.exchange.replicas import Iteration
+from quiltmd.exchange.runner import AHEAD
 from quiltmd.exchange.states import ReplicaState, geometric
 from quiltmd.inputs.standard_systems import system_files
 from quiltmd.openmm.write import to_openmm
-from quiltmd.outputs.reporters import Reporter
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps
 EVERY = 250  # steps between swaps
 WARM_UP, LEAST = 2, 3  # iterations
+STRETCH = 10  # iterations in which replicas go ahead of others, as in `quiltmd exchange`
 SEED = 1
 Pair = tuple[quiltmd.System, quiltmd.State]
 
@@ -77,18 +77,16 @@ class TimedExchange(ReplicaExchange):
         self._advanced_at = max(self._advanced_at, time.perf_counter())
         return found
 
-    def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
+    def run(self, *arguments: Any, **options: Any) -> None:
         begin = self._advanced_at = time.perf_counter()
-        done = super()._iterate(reporters)
+        super().run(*arguments, **options)
         self.advance_seconds.append(self._advanced_at - begin)
-        return done
 
 
 class Quiltmd:
     """Replicas of quiltmd.
 
-    For each iteration: `advance_seconds`, in which replicas advance, and `processor_seconds` of
-    this process.
+    `advance_seconds`, of each call, until the last replica has come to its last swap.
     """
 
     name = "quiltmd"
@@ -106,14 +104,17 @@ class Quiltmd:
             together=together,
         )
         self.advance_seconds = self._exchange.advance_seconds = []
-        self.processor_seconds: list[float] = []
 
     def iterate(self) -> int:
         """Steps all, tries swaps; how many replicas are in another state."""
-        before, processor = self._exchange.walkers.copy(), time.process_time()
+        before = self._exchange.walkers.copy()
         self._exchange.run(1)
-        self.processor_seconds.append(time.process_time() - processor)
         return int((self._exchange.walkers != before).sum())
+
+    def go_ahead(self) -> int:
+        """Several iterations, in which no replica waits for the slowest one; their number."""
+        self._exchange.run(STRETCH, ahead=AHEAD)
+        return STRETCH
 
 
 class OpenMM:

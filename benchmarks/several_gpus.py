@@ -16,8 +16,8 @@ bits        10,000 steps of DHFR in three ensembles on every number of GPUs, and
             ranks on each.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
 replicas    ns/day of 16 and of 64 replicas of DHFR together, on every number; the part of what as
-            many GPUs would ideally make; and ms of an iteration in which replicas advance, of the
-            rest of it, and of the processor.
+            many GPUs would ideally make; ms of an iteration, of one after which all wait, and of
+            what passes in that until the last replica has advanced.
 losses      how long a new process on each GPU takes; then the vote of a third GPU names the wrong
             one of a redundant pair, and a spare takes the place of a lost one: seconds of the whole
             run, of its start, and of what went wrong by phase (a run without loss beside it), and
@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from provenance import provenance
-from replicas import EVERY, Quiltmd, ladder, ns_per_day, timed
+from replicas import EVERY, STRETCH, Quiltmd, ladder, ns_per_day, timed
 
 import quiltmd
 from quiltmd import LangevinMiddle, Simulation, VelocityVerlet, Workers
@@ -166,18 +166,19 @@ def replicas(options: argparse.Namespace) -> Iterator[Row]:
         devices = [single(options.device, gpu) for gpu in range(gpus)]
         for count in (16, 64):
             made = Quiltmd(pair, ladder(pair[0], count), devices, together=4)
-            iterations, _, seconds = timed(made.iterate, options.seconds)
-            speed = ns_per_day(iterations * EVERY * count, seconds)
+            iterations, _, seconds = timed(made.iterate, options.seconds / 2)
             advance = 1e3 * statistics.mean(made.advance_seconds[-iterations:])
-            processor = 1e3 * statistics.mean(made.processor_seconds[-iterations:])
+            stretches, _, ahead = timed(made.go_ahead, options.seconds / 2)
+            each = ahead / stretches / STRETCH  # s
+            speed = ns_per_day(EVERY * count, each)
             yield {
                 "replicas": count,
                 "gpus": gpus,
                 "ns_per_day": speed,
                 "of_ideal": round(speed / gpus / first.setdefault(count, speed / gpus), 3),
+                "ms_iteration": round(1e3 * each, 2),
+                "ms_alone": round(1e3 * seconds / iterations, 2),
                 "ms_advance": round(advance, 2),
-                "ms_exchange": round(1e3 * seconds / iterations - advance, 2),
-                "ms_processor": round(processor, 2),
             }
             del made
 

@@ -231,8 +231,8 @@ def exchange(
     """Measure iterations per second of a replica exchange whose workers compute nothing.
 
     The time of an iteration is that of run (calls that advance replicas), energies (until the last
-    have arrived), decide, swap (states fetched and set) and write (rows of the tables). Processor
-    is what this process computes for each replica in an iteration.
+    have arrived), swap (until all have swapped that are to) and write (rows of the tables).
+    Processor is what this process computes for each replica in an iteration.
     """
     rows = []
     for count in _whole("replicas", replicas):

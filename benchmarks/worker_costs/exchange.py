@@ -20,13 +20,14 @@ from quiltmd.description.nonbonded import Nonbonded
 from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.engine.core import Engine, EngineFactory
+from quiltmd.exchange.iterations import Iteration
 from quiltmd.exchange.record import Tables
-from quiltmd.exchange.replicas import Iteration, ReplicaExchange
+from quiltmd.exchange.replicas import ReplicaExchange
 from quiltmd.exchange.states import temperature_states
 
 from .null_engine import NullEngine, null_workers
 
-PARTS = ("run", "energies", "decide", "swap", "write")
+PARTS = ("run", "energies", "swap", "write")
 _LOWEST, _HIGHEST = 300.0, 400.0  # K
 _EVERY = 250  # steps
 _CELL, _CUTOFF = 3.0, 0.9  # nm
@@ -53,8 +54,8 @@ def bench_exchange(
     -------
     Names and numbers: `iterations_per_second`, and `milliseconds` of an iteration by `PARTS`: run,
     the mean over replicas of the calls that advance them (in this process, their sum); energies,
-    until those of the last replica have arrived and pairs that were there before it have swapped;
-    decide; swap, states of the others fetched and set; write, the rows of the tables.
+    until those of the last replica have arrived; swap, until all have swapped that are to; write,
+    the rows of the tables.
     `processor_milliseconds` is what this process computes for each replica in an iteration: unlike
     the others it hardly depends on what else the machine does.
     """
@@ -91,12 +92,12 @@ class _TimedEngine:
 
 
 class _TimedExchange(ReplicaExchange):
-    """Tells how long its replicas take to advance and to be swapped, all threads together."""
+    """Tells how long it takes until all replicas have advanced."""
 
     def __init__(self, count: int, factory: EngineFactory, threads: int) -> None:
         self._engines: list[_TimedEngine] = []
         self._threads = threads
-        self.advanced = self.swapped = 0.0
+        self.advanced = self._advanced_at = 0.0
 
         def timed(*settings: Any) -> _TimedEngine:
             self._engines.append(_TimedEngine(factory(*settings)))
@@ -119,14 +120,13 @@ class _TimedExchange(ReplicaExchange):
         return sum(engine.seconds for engine in self._engines) / self._threads
 
     def _advance(self, *arguments: Any) -> None:
-        begin = time.perf_counter()
         super()._advance(*arguments)
-        self.advanced += time.perf_counter() - begin
+        self._advanced_at = max(self._advanced_at, time.perf_counter())
 
-    def _swap(self, *arguments: Any) -> None:
-        begin = time.perf_counter()
-        super()._swap(*arguments)
-        self.swapped += time.perf_counter() - begin
+    def run(self, *arguments: Any, **options: Any) -> None:
+        begin = self._advanced_at = time.perf_counter()
+        super().run(*arguments, **options)
+        self.advanced += self._advanced_at - begin
 
 
 def _time(made: _TimedExchange, iterations: int) -> tuple[dict[str, float], float]:
@@ -142,17 +142,17 @@ def _time(made: _TimedExchange, iterations: int) -> tuple[dict[str, float], floa
             written += time.perf_counter() - begin
 
         made.run(1)
-        ran, advanced, swapped = made.ran(), made.advanced, made.swapped
+        ran, advanced = made.ran(), made.advanced
         begin, computed = time.perf_counter(), time.process_time()
-        made.run(iterations, record=write)
+        for _ in range(iterations):
+            made.run(1, record=write)
         seconds, computed = time.perf_counter() - begin, time.process_time() - computed
         tables.close()
-    ran, advanced, swapped = made.ran() - ran, made.advanced - advanced, made.swapped - swapped
+    ran, advanced = made.ran() - ran, made.advanced - advanced
     spent = {
         "run": ran,
         "energies": advanced - ran,
-        "decide": seconds - advanced - swapped - written,
-        "swap": swapped,
+        "swap": seconds - advanced - written,
         "write": written,
     }
     return spent, computed

@@ -42,7 +42,8 @@ from .errors import (
     QuiltWarning,
     SimulationError,
 )
-from .exchange.replicas import Iteration, ReplicaExchange
+from .exchange.iterations import Iteration
+from .exchange.replicas import ReplicaExchange
 from .exchange.states import (
     ReplicaState,
     alchemical_states,

@@ -37,9 +37,9 @@ from quiltmd.exchange import replicas, runner
 from quiltmd.exchange.analysis import History, read_history
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.exchange.demux import demultiplex, sort_frames
+from quiltmd.exchange.iterations import Iteration
 from quiltmd.exchange.mixing import log_ratio, pairs_of, swaps, uniform
 from quiltmd.exchange.record import Tables
-from quiltmd.exchange.replicas import Iteration
 from quiltmd.exchange.scaling import scale_solute
 from quiltmd.exchange.states import geometric, rest2_states, temperature_states
 from quiltmd.inputs.frames import read_frames
@@ -296,11 +296,90 @@ def test_a_slow_replica_elsewhere_does_not_hold_up_a_pair(kind: str) -> None:
     assert exchange.walkers.tolist() == [1, 0, 3, 2]
 
 
+def test_a_replica_goes_ahead_of_one_that_is_slow() -> None:
+    """As far as its neighbours let it, and as it is asked to; nothing else changes."""
+    states = temperature_states((300.0, 300.001, 300.002, 300.003))
+
+    def run(ahead: int, engine: Any = HarmonicEngine) -> tuple[Any, ...]:
+        exchange = exchange_of(states, engine=engine, devices=("cpu",) * 4, every=2)
+        rows: list[Iteration] = []
+        exchange.run(5, record=rows.append, ahead=ahead)
+        return (
+            [(row.number, row.step, row.walkers.tolist(), row.energies.tobytes()) for row in rows],
+            [quiltmd.digest(simulation.state()) for simulation in exchange.simulations],
+        )
+
+    made: list[Any] = []
+    third = threading.Event()  # begins when the first two have done two iterations
+
+    class Slow(HarmonicEngine):
+        runs = 0
+
+        def __init__(self, *settings: Any) -> None:
+            super().__init__(*settings)
+            made.append(self)
+
+        def run(self, steps: int) -> None:
+            self.runs += 1
+            if self is made[0] and self.runs == 2:
+                third.set()
+            if self is made[3] and self.runs == 1:
+                assert third.wait(timeout=20)
+            super().run(steps)
+
+    assert run(1, Slow) == run(0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_delay_changes_results(seed: int) -> None:
+    """Replicas that take any time, on any devices, however far ahead they may go."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 8))
+    kind = (temperature_states, rest2_states)[seed % 2]
+    states = kind(300 + 0.3 * np.arange(count))
+    given = {"every": 2, "all_energies": seed % 4 == 3}
+
+    class Delayed(HarmonicEngine):
+        def run(self, steps: int) -> None:
+            time.sleep(0.003 * rng.random())
+            super().run(steps)
+
+    def run(exchange: ReplicaExchange, ahead: int) -> tuple[Any, ...]:
+        rows: list[Iteration] = []
+        exchange.run(8, record=rows.append, ahead=ahead)
+        return (
+            [(row.number, row.step, row.walkers.tolist(), row.energies.tobytes()) for row in rows],
+            [quiltmd.digest(simulation.state()) for simulation in exchange.simulations],
+        )
+
+    devices = ("cpu",) * int(rng.integers(1, count + 1))
+    together = int(rng.integers(1, 3))
+    delayed = exchange_of(states, engine=Delayed, devices=devices, together=together, **given)
+    assert run(delayed, int(rng.integers(0, 5))) == run(exchange_of(states, **given), 0)
+
+
+def test_an_exchange_that_goes_ahead_stops_at_one_iteration() -> None:
+    exchange = exchange_of(HOT, engine=FakeEngine, devices=("cpu",) * 3, every=2)
+    rows: list[Iteration] = []
+
+    def record(row: Iteration) -> bool:
+        rows.append(row)
+        return row.number == 3
+
+    exchange.run(50, record=record, ahead=2)
+    assert 4 <= len(rows) <= 4 + 3
+    assert [row.number for row in rows] == list(range(len(rows)))
+    assert {simulation.step for simulation in exchange.simulations} == {2 * len(rows)}
+    assert exchange.iteration == len(rows)
+
+
 def test_walkers_are_true_after_an_error() -> None:
     """Where a replica fails while others swap."""
+    begun = threading.Barrier(4)
 
     class Failing(HarmonicEngine):
         def run(self, steps: int) -> None:
+            begun.wait(20)
             super().run(steps)
             if self._integrator["temperature"] > 300.0025:
                 raise QuiltError("the device is lost")
@@ -564,10 +643,11 @@ def test_generations_by_the_clock_are_minutes_apart(whole: tuple[Any, Path]) -> 
     output = config.output.model_copy(update=changes)
     saving = object.__new__(runner._Saving)
     saving._run = SimpleNamespace(config=config.model_copy(update={"output": output}))
+    saving._run.exchange = SimpleNamespace(simulations=[SimpleNamespace(step=10**6)])
     saving._saved_step = 0
     for seconds, due in ((115, False), (121, True)):
         saving._saved_time = time.monotonic() - seconds
-        assert saving._is_due(10**6) == due
+        assert saving.is_due() == due
 
 
 def test_an_exchange_leaves_what_it_promises(whole: tuple[Any, Path]) -> None:

@@ -32,8 +32,8 @@ from ..outputs.files import (
     writing,
 )
 from ..running.progress import warn
+from .iterations import Iteration
 from .mixing import Energies
-from .replicas import Iteration
 
 MANIFEST, PREVIOUS = "manifest.json", "manifest.prev.json"
 WALKERS, ENERGIES = "exchange.csv", "energies.csv"

@@ -7,19 +7,19 @@ what analysis wants, nothing is recorded or built anew on a device, and any diff
 Hamiltonians will do.  A swap costs the transfer of two states.
 
 Simulations are dealt out to devices in turn; each device does its own one after the other, or
-several together.  Two that may swap do so as soon as both have come to the swaps, while others
-still run; an iteration ends when all have.  Results do not depend on the number of devices, nor on
-which does which.
+several together.  Two that may swap do so as soon as both have come to the swaps, and go on, while
+others still run (`turns.py`).  Results do not depend on the number of devices, nor on which does
+which.
 """
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,68 +50,11 @@ from .checks import (
     one_for_each,
     refuse_external,
 )
+from .iterations import Iteration, Iterations, UnderWay
 from .mixing import Energies, accepts, pairs_of
 from .scaling import scale_solute
 from .states import ReplicaState, describe_state
-
-Fields = dict[str, Any]  # of a State, as an engine gives them
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """What became of one.
-
-    Attributes
-    ----------
-    number:
-        Counted from 0.
-    step:
-        At which swaps were tried.
-    energies:
-        (K, K) kJ/mol: of the Hamiltonian of state k (row) at the positions that state n (column)
-        had before swaps; nan where it was not needed.
-    walkers:
-        (K,) the replica that is in each state after swaps, by the state in which it began.
-    """
-
-    number: int
-    step: int
-    energies: Energies
-    walkers: NDArray[np.int32]
-
-
-@dataclass
-class _UnderWay:
-    """An iteration that is being done.
-
-    Attributes
-    ----------
-    pairs:
-        That are tried.
-    own:
-        Energies of each replica before swaps.
-    energies:
-        As of `Iteration`, as far as they are known.
-    fields:
-        Of the States of simulations, before swaps, that were asked for.
-    swapping:
-        The pairs that have been taken in hand.
-    """
-
-    pairs: list[tuple[int, int]]
-    own: list[dict[str, float]]
-    energies: Energies
-    fields: dict[int, Fields] = field(default_factory=dict)
-    swapping: dict[tuple[int, int], Future[None]] = field(default_factory=dict)
-    _arrived: set[int] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def arrive(self, k: int) -> tuple[int, int] | None:
-        """Notes that a replica has come to the swaps; its pair, if the other one was there."""
-        with self._lock:
-            self._arrived.add(k)
-            there = (pair for pair in self.pairs if k in pair and self._arrived.issuperset(pair))
-            return next(there, None)
+from .turns import Party, Turns
 
 
 class ReplicaExchange:
@@ -196,9 +139,9 @@ class ReplicaExchange:
         self._evaluates_all = evaluates and all_energies
         self._evaluates_pairs = evaluates and not all_energies
         self._groups = _groups(len(states), len(devices), together)
-        self._pool = ThreadPoolExecutor(len(self._groups))
-        several = len(self._groups) > 1  # a pair needs two threads, one of which waits in `_both`
-        self._swapping = ThreadPoolExecutor(len(states)) if several else None
+        several = len(self._groups) > 1
+        # Each replica of a party has a thread, and so has the party, which waits for them.
+        self._swapping = ThreadPoolExecutor(2 * len(states)) if several else None
         own = [devices[k % len(devices)] for k in range(len(states))]
         ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
         shares = _shares_of_cores([own[group[0]] for group in self._groups], ranks)
@@ -247,6 +190,7 @@ class ReplicaExchange:
         iterations: int,
         reporters: Sequence[Sequence[Reporter]] | None = None,
         record: Callable[[Iteration], bool | None] | None = None,
+        ahead: int = 0,
     ) -> None:
         """Advances all replicas, and tries swaps after every `every` steps.
 
@@ -257,52 +201,115 @@ class ReplicaExchange:
         reporters:
             Of each state, as for `Simulation.run`.
         record:
-            Is given what became of each iteration; True stops after it.
+            Is given what became of each iteration, in order; True stops after it.
+        ahead:
+            How many iterations a replica may be ahead of the one that is recorded next.  With 0 all
+            simulations are at its end while `record` is called.  With more, replicas need not wait
+            for the slowest one; `record` must leave simulations alone then, and stops after the
+            iterations that have begun.  Results are the same.
         """
         reporters = reporters or [()] * len(self.states)
         if len(reporters) != len(self.states):
             raise QuiltError(
                 f"{len(self.states)} states need as many lists of reporters, not {len(reporters)}"
             )
-        for _ in range(whole_number("iterations", iterations)):
-            done = self._iterate(reporters)
-            if record is not None and record(done):
-                return
-
-    def _iterate(self, reporters: Sequence[Sequence[Reporter]]) -> Iteration:
-        count = len(self.states)
-        now = _UnderWay(
-            pairs_of(self.iteration, count), [{}] * count, np.full((count, count), np.nan)
-        )
-        self._advance(now, reporters)
-        if self._evaluates_all:
-            self._evaluate_all(now)
-        self._swap(now)
-        done = Iteration(
-            self.iteration, self.simulations[0].step, now.energies, self.walkers.copy()
-        )
-        self.iteration += 1
-        return done
-
-    def _advance(self, now: _UnderWay, reporters: Sequence[Sequence[Reporter]]) -> None:
-        """Runs all replicas up to the next swaps.
-
-        With several threads a pair is taken in hand as soon as both of it are there, while others
-        run.
-        """
-
-        def advance(k: int, simulation: Simulation) -> None:
-            simulation.run(self.every, reporters[k])
-            now.own[k] = simulation.energies()
-            now.energies[:, k] = self._energies_at(k, simulation, now.own[k]["potential"])
-            pair = now.arrive(k)
-            if pair and self._swapping and not self._evaluates_all:
-                now.swapping[pair] = self._swapping.submit(self._exchange, pair, now)
-
+        last = self.iteration + whole_number("iterations", iterations)
+        ahead = whole_number("ahead", ahead) if self._swapping else 0
+        turns = Turns(len(self.states), self.iteration, last, ahead, self._parties_of)
+        step = self.simulations[0].step
+        under_way = Iterations(len(self.states), self.iteration, step, self.every)
         try:
-            self._everywhere(advance)
+            if self._swapping is None:  # in this thread, which can be interrupted
+                work = partial(self._work, self._groups[0], turns, under_way, reporters, wait=False)
+                self._record(turns, under_way, record, work)
+            else:
+                self._run_threads(turns, under_way, reporters, record)
         finally:
-            wait(list(now.swapping.values()))  # also where one fails: nobody may work on meanwhile
+            under_way.give_up(self.walkers)
+
+    def _run_threads(
+        self,
+        turns: Turns,
+        under_way: Iterations,
+        reporters: Sequence[Sequence[Reporter]],
+        record: Callable[[Iteration], bool | None] | None,
+    ) -> None:
+        """Groups of replicas in a thread each; this one records."""
+        with ThreadPoolExecutor(len(self._groups)) as threads:
+            waiting = [
+                threads.submit(self._work, group, turns, under_way, reporters)
+                for group in self._groups
+            ]
+            try:
+                self._record(turns, under_way, record)
+            finally:
+                turns.end()  # after an exception too: nobody may work on meanwhile
+                wait(waiting)
+            for future in waiting:
+                future.result()
+
+    def _record(
+        self,
+        turns: Turns,
+        under_way: Iterations,
+        record: Callable[[Iteration], bool | None] | None,
+        work: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Records iterations as they are done, up to the end."""
+        work()
+        while turns.wait_for(self.iteration):
+            done = under_way.end(self.iteration, self.walkers)
+            self.iteration += 1
+            if record is not None and record(done):
+                turns.stop()
+            turns.recorded()
+            work()
+
+    def _parties_of(self, iteration: int) -> list[Party]:
+        """Of replicas that wait for each other before they go on."""
+        count = len(self.states)
+        if self._evaluates_all:
+            return [tuple(range(count))]
+        pairs: list[Party] = [*pairs_of(iteration, count)]
+        paired = {k for pair in pairs for k in pair}
+        return pairs + [(k,) for k in range(count) if k not in paired]
+
+    def _work(
+        self,
+        group: Sequence[int],
+        turns: Turns,
+        under_way: Iterations,
+        reporters: Sequence[Sequence[Reporter]],
+        wait: bool = True,
+    ) -> None:
+        """Advances replicas of a group, each in its turn; the swaps of a party go on beside it."""
+        swaps: list[Future[None]] = []
+
+        def swap(party: Party, now: UnderWay) -> None:
+            with turns.ending_with_an_error():
+                self._swap(party, now)
+                turns.go_on(party)
+
+        with turns.ending_with_an_error():
+            while taken := turns.take(group, wait):
+                k, iteration = taken
+                now = under_way[iteration]
+                self._do(partial(self._advance, now, reporters[k]), k)
+                if party := turns.arrive(k):
+                    if self._swapping is None:
+                        swap(party, now)
+                    else:
+                        swaps.append(self._swapping.submit(swap, party, now))
+        for future in swaps:
+            future.result()
+
+    def _advance(
+        self, now: UnderWay, reporters: Sequence[Reporter], k: int, simulation: Simulation
+    ) -> None:
+        """Runs a replica up to its next swap."""
+        simulation.run(self.every, reporters)
+        now.own[k] = simulation.energies()
+        now.energies[:, k] = self._energies_at(k, simulation, now.own[k]["potential"])
 
     def _energies_at(self, k: int, simulation: Simulation, potential: float) -> Energies:
         """(K,): of each Hamiltonian at the positions of a state; nan where not known yet."""
@@ -313,7 +320,7 @@ class ReplicaExchange:
             return np.full(count, potential)
         return np.where(np.arange(count) == k, potential, np.nan)
 
-    def _evaluate_all(self, now: _UnderWay) -> None:
+    def _evaluate_all(self, now: UnderWay) -> None:
         """Evaluates each replica with all Hamiltonians; `_swap` then puts all where they belong."""
         now.fields = dict(enumerate(self._everywhere(lambda _, simulation: simulation.fields())))
 
@@ -323,27 +330,22 @@ class ReplicaExchange:
 
         self._everywhere(evaluate)
 
-    def _evaluate(self, k: int, simulation: Simulation, n: int, now: _UnderWay) -> None:
+    def _evaluate(self, k: int, simulation: Simulation, n: int, now: UnderWay) -> None:
         """The Hamiltonian of state k at the positions of state n."""
         simulation.take_over(now.fields[n], 0.0)
         now.energies[k, n] = simulation.energies()["potential"]
 
-    def _swap(self, now: _UnderWay) -> None:
-        """Swaps those pairs that have not been taken in hand, and waits for all."""
-        if self._swapping is None:
-            for pair in now.pairs:
-                self._exchange(pair, now)
-        else:
-            for pair in now.pairs:
-                if pair not in now.swapping:
-                    now.swapping[pair] = self._swapping.submit(self._exchange, pair, now)
-            wait(now.swapping.values())
-            for pair in now.pairs:
-                now.swapping[pair].result()
-        alone = now.fields.keys() - {k for pair in now.pairs for k in pair}
+    def _swap(self, party: Party, now: UnderWay) -> None:
+        """Swaps the pairs of a party that swap."""
+        pairs = [pair for pair in pairs_of(now.number, len(self.states)) if pair[0] in party]
+        if self._evaluates_all:
+            self._evaluate_all(now)
+        for pair in pairs:
+            self._exchange(pair, now)
+        alone = now.fields.keys() & set(party) - {k for pair in pairs for k in pair}
         self._everywhere(lambda k, simulation: self._put(k, simulation, k, now), alone)
 
-    def _exchange(self, pair: tuple[int, int], now: _UnderWay) -> None:
+    def _exchange(self, pair: tuple[int, int], now: UnderWay) -> None:
         """Decides whether a pair swaps, and puts each replica where it belongs.
 
         Simulations that were evaluated at positions of others go back to their own.
@@ -352,7 +354,7 @@ class ReplicaExchange:
         if self._evaluates_pairs:
             self._fetch(pair, now)
             self._both(lambda k, simulation: self._evaluate(k, simulation, other[k], now), pair)
-        swap = accepts(self.states, now.energies, self.seed, self.iteration, pair)
+        swap = accepts(self.states, now.energies, self.seed, now.number, pair)
         if swap and pair[0] not in now.fields:
             self._fetch(pair, now)
         if pair[0] not in now.fields:
@@ -360,14 +362,14 @@ class ReplicaExchange:
         comes_from = other if swap else {k: k for k in pair}
         self._both(lambda k, simulation: self._put(k, simulation, comes_from[k], now), pair)
         if swap:
-            self.walkers[list(pair)] = self.walkers[list(pair[::-1])]
+            now.swapped.append(pair)
 
-    def _fetch(self, pair: tuple[int, int], now: _UnderWay) -> None:
+    def _fetch(self, pair: tuple[int, int], now: UnderWay) -> None:
         """The fields of the States of a pair."""
         found = self._both(lambda _, simulation: simulation.fields(), pair)
         now.fields.update(zip(pair, found, strict=True))
 
-    def _put(self, k: int, simulation: Simulation, n: int, now: _UnderWay) -> None:
+    def _put(self, k: int, simulation: Simulation, n: int, now: UnderWay) -> None:
         """Puts the replica of state n into state k.
 
         Velocities are scaled to the new temperature.  The change of the total energy counts as
@@ -421,11 +423,11 @@ class ReplicaExchange:
         groups = self._groups
         if which is not None:
             groups = [own for group in groups if (own := [k for k in group if k in which])]
-        if len(self._groups) == 1:  # in this thread, which can be interrupted
+        if self._swapping is None:  # in this thread, which can be interrupted
             for group in groups:
                 work(group)
             return results
-        waiting = [self._pool.submit(work, group) for group in groups]
+        waiting = [self._swapping.submit(work, group) for group in groups]
         wait(waiting)  # also where one fails: nobody may work on meanwhile
         for future in waiting:
             future.result()

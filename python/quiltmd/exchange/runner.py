@@ -35,6 +35,7 @@ from ..running.simulation import Simulation
 from ..running.stopping import Stopping
 from ..workers.factory import make_engine
 from .config import ExchangeConfig
+from .iterations import Iteration
 from .record import (
     ENERGIES,
     MANIFEST,
@@ -47,10 +48,11 @@ from .record import (
     state_name,
     write_generation,
 )
-from .replicas import Iteration, ReplicaExchange
+from .replicas import ReplicaExchange
 from .states import describe_state
 
 PLOT = "exchange.png"
+AHEAD = 3  # iterations that a replica may be ahead of the slowest one
 
 
 @dataclass(frozen=True)
@@ -196,13 +198,15 @@ def _run(run: _Run, resumed: Generation | None) -> Outcome:
         else:
             run.folder.write_config(config)
         _introduce(run, resumed)
-        step = exchange.simulations[0].step
-        left = (config.run.steps - step) // config.exchange.every
-        timestep = config.integrator.timestep
+        step, timestep = exchange.simulations[0].step, config.integrator.timestep
         with RunProgress(step, config.run.steps, timestep) as progress:
-            saving = _Saving(run, tables, outputs, progress)
+            saving = _Saving(run, tables, progress)
             try:
-                exchange.run(left, outputs, saving.record)
+                while (iterations := saving.iterations()) and not run.stopping:
+                    exchange.run(iterations, outputs, saving.record, AHEAD)
+                    if saving.is_due():
+                        _save(run, tables, outputs)
+                        saving.saved()
             except QuiltError as error:
                 what = str(error).removesuffix(".")
                 raise QuiltError(
@@ -215,32 +219,43 @@ def _run(run: _Run, resumed: Generation | None) -> Outcome:
 
 
 class _Saving:
-    """Rows of the tables, and a generation now and then."""
+    """Rows of the tables, and when a generation is due, for which all are to be at one step."""
 
-    def __init__(
-        self, run: _Run, tables: Tables, outputs: list[list[Output]], progress: RunProgress
-    ) -> None:
-        self._run, self._tables, self._outputs, self._progress = run, tables, outputs, progress
-        self.saved_at = run.exchange.iteration
-        self._saved_step = run.exchange.simulations[0].step
-        self._saved_time = time.monotonic()
+    def __init__(self, run: _Run, tables: Tables, progress: RunProgress) -> None:
+        self._run, self._tables, self._progress = run, tables, progress
+        self.saved()
+
+    def saved(self) -> None:
+        """Notes that a generation was saved just now."""
+        self.saved_at = self._run.exchange.iteration
+        self._saved_step, self._saved_time = self._step(), time.monotonic()
+
+    def iterations(self) -> int:
+        """Up to where a generation is due by its step, or to the end."""
+        config, step = self._run.config, self._step()
+        left = config.run.steps - step
+        if every := config.output.checkpoint_every:
+            left = min(left, self._saved_step + every - step + config.exchange.every - 1)
+        return left // config.exchange.every
 
     def record(self, iteration: Iteration) -> bool:
-        """Takes note of an iteration; whether to stop."""
+        """Takes note of an iteration; whether to stop, or to save."""
         self._tables.add(iteration)
         self._progress.update(iteration.step)
-        stop = bool(self._run.stopping)
-        if self._is_due(iteration.step):
-            _save(self._run, self._tables, self._outputs)
-            self.saved_at = self._run.exchange.iteration
-            self._saved_step, self._saved_time = iteration.step, time.monotonic()
-        return stop
+        return bool(self._run.stopping) or self._is_due_by_time()
 
-    def _is_due(self, step: int) -> bool:
-        output = self._run.config.output
-        by_steps = output.checkpoint_every and step >= self._saved_step + output.checkpoint_every
-        seconds = 60 * output.checkpoint_minutes
-        return bool(by_steps or (seconds and time.monotonic() >= self._saved_time + seconds))
+    def is_due(self) -> bool:
+        """Whether a generation is."""
+        every = self._run.config.output.checkpoint_every
+        by_steps = every and self._step() >= self._saved_step + every
+        return bool(by_steps) or self._is_due_by_time()
+
+    def _is_due_by_time(self) -> bool:
+        seconds = 60 * self._run.config.output.checkpoint_minutes
+        return bool(seconds and time.monotonic() >= self._saved_time + seconds)
+
+    def _step(self) -> int:
+        return self._run.exchange.simulations[0].step
 
 
 def _save(run: _Run, tables: Tables, outputs: list[list[Output]]) -> None:

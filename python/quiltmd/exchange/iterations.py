@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Iterations of a replica exchange: what became of one, and those that are being done."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .mixing import Energies
+
+Fields = dict[str, Any]  # of a State, as an engine gives them
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """What became of one.
+
+    Attributes
+    ----------
+    number:
+        Counted from 0.
+    step:
+        At which swaps were tried.
+    energies:
+        (K, K) kJ/mol: of the Hamiltonian of state k (row) at the positions that state n (column)
+        had before swaps; nan where it was not needed.
+    walkers:
+        (K,) the replica that is in each state after swaps, by the state in which it began.
+    """
+
+    number: int
+    step: int
+    energies: Energies
+    walkers: NDArray[np.int32]
+
+
+@dataclass
+class UnderWay:
+    """An iteration that is being done.
+
+    Attributes
+    ----------
+    number, step:
+        As of `Iteration`.
+    own:
+        Energies of each replica before swaps.
+    energies:
+        As of `Iteration`, as far as they are known.
+    fields:
+        Of the States of simulations, before swaps, that were asked for.
+    swapped:
+        The pairs that swap.
+    """
+
+    number: int
+    step: int
+    own: list[dict[str, float]]
+    energies: Energies
+    fields: dict[int, Fields] = field(default_factory=dict)
+    swapped: list[tuple[int, int]] = field(default_factory=list)
+
+    def swap(self, walkers: NDArray[np.int32]) -> None:
+        """Swaps them as their states were."""
+        for i, j in self.swapped:
+            walkers[[i, j]] = walkers[[j, i]]
+
+
+class Iterations:
+    """The iterations that are being done, by number; for several threads.
+
+    The first one begins at `step`, and each has `every` steps.
+    """
+
+    def __init__(self, count: int, first: int, step: int, every: int) -> None:
+        self._count, self._first, self._step, self._every = count, first, step, every
+        self._under_way: dict[int, UnderWay] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, number: int) -> UnderWay:
+        with self._lock:
+            if number not in self._under_way:
+                self._under_way[number] = self._begin(number)
+            return self._under_way[number]
+
+    def end(self, number: int, walkers: NDArray[np.int32]) -> Iteration:
+        """What became of an iteration that is done; `walkers` are swapped as it says."""
+        with self._lock:
+            now = self._under_way.pop(number)
+        now.swap(walkers)
+        return Iteration(number, now.step, now.energies, walkers.copy())
+
+    def give_up(self, walkers: NDArray[np.int32]) -> None:
+        """Swaps `walkers` as far as those that are left were done."""
+        for number in sorted(self._under_way):
+            self._under_way.pop(number).swap(walkers)
+
+    def _begin(self, number: int) -> UnderWay:
+        count = self._count
+        step = self._step + (number + 1 - self._first) * self._every
+        return UnderWay(number, step, [{}] * count, np.full((count, count), np.nan))
