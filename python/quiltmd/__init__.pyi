@@ -7,6 +7,8 @@ from .description.barostats.base import Barostat
 from .description.barostats.berendsen import BerendsenBarostat
 from .description.barostats.cell_rescaling import CellRescaling
 from .description.barostats.monte_carlo import MonteCarloBarostat
+from .description.boresch import BoreschRestraint
+from .description.boresch_anchors import choose_boresch
 from .description.decoupling import decouple
 from .description.electric_field import apply_electric_field
 from .description.external_force import ExternalForce
@@ -80,6 +82,7 @@ __all__ = [
     "BathGroup",
     "BerendsenBarostat",
     "BerendsenThermostat",
+    "BoreschRestraint",
     "BoxError",
     "CellRescaling",
     "Checkpoint",
@@ -121,6 +124,7 @@ __all__ = [
     "Workers",
     "alchemical_states",
     "apply_electric_field",
+    "choose_boresch",
     "decouple",
     "devices",
     "digest",

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which atoms a Boresch restraint takes: those whose distance, angles and torsions move least."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .boresch import BoreschRestraint, coordinates_of, is_usable
+from .selection import select
+from .system import System
+
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+
+_MOST_TRIPLES = 60  # of the receptor, the nearest; and of the ligand, those nearest its centre
+_UNIT = 0.05  # nm: a fluctuation of the distance that weighs as much as one of an angle of 1 rad
+
+
+def choose_boresch(
+    system: System,
+    positions: npt.ArrayLike,
+    ligand: str,
+    receptor: str = "backbone",
+    *,
+    box: npt.ArrayLike | None = None,
+    **constants: Any,
+) -> BoreschRestraint:
+    """A restraint between the atoms whose relative motion is least.
+
+    Of a ligand and of a receptor three heavy atoms in a row are taken, joined by bonds.  All angles
+    must stay between 30 and 150 degrees.  Of several frames, the atoms with the least product of
+    fluctuations of the six coordinates are chosen, which then are held at their means; of a single
+    frame, those with angles closest to 90 degrees.
+
+    Parameters
+    ----------
+    system:
+        Whose atoms.
+    positions:
+        (N, 3), or (frames, N, 3) of an equilibration, nm.
+    ligand, receptor:
+        Selections (see `select`).
+    box:
+        (3, 3) nm, reduced rows: nearest images count; None: no box.
+    constants:
+        k_distance, k_angles, k_torsions: see `BoreschRestraint`.
+
+    Raises
+    ------
+    InputError
+        Where a selection has no three heavy atoms in a row, or no atoms suit in all frames.
+    """
+    frames = np.asarray(positions, np.float64)
+    frames = frames[None] if frames.ndim == 2 else frames
+    if frames.ndim != 3 or frames.shape[1:] != (system.atoms, 3) or len(frames) == 0:
+        raise InputError(f"positions must be (N, 3) or (frames, N, 3) of {system.atoms} atoms")
+    of_ligand = _triples(system, ligand, "ligand")
+    of_receptor = _triples(system, receptor, "receptor")
+    middle = frames[0][np.unique(of_ligand)].mean(axis=0)
+    of_ligand = _nearest(of_ligand, frames[0], middle)
+    of_receptor = _nearest(of_receptor, frames[0], middle)
+    pairs = np.stack(np.meshgrid(np.arange(len(of_receptor)), np.arange(len(of_ligand))), -1)
+    receptor_of, ligand_of = pairs.reshape(-1, 2).T
+    anchors = np.concatenate([of_receptor[receptor_of], of_ligand[ligand_of]], axis=1)
+    found = np.stack([coordinates_of(frame[anchors], box) for frame in frames])
+    inner = np.stack([is_usable(frame[anchors], box) for frame in frames])
+    usable = inner.all(axis=0)
+    if not usable.any():
+        raise InputError(
+            "no anchors have angles between 30 and 150 degrees in all frames: select other atoms "
+            "of the receptor, or frames in which the ligand stays in place"
+        )
+    centres, scores = _centres_and_scores(found)
+    best = int(np.argmin(np.where(usable, scores, np.inf)))
+    distance, *rest = centres[best].tolist()
+    return BoreschRestraint(anchors[best].tolist(), distance, rest[:2], rest[2:], **constants)
+
+
+def _triples(system: System, selection: str, what: str) -> I64:
+    """(n, 3) heavy atoms in a row, joined by bonds, in both directions."""
+    heavy = np.zeros(system.atoms, dtype=bool)
+    heavy[select(system, selection)] = True
+    heavy &= system.topology.elements != 1
+    links = np.concatenate([*system.terms.links(), system.constraints])
+    neighbours: dict[int, set[int]] = {}
+    for i, j in links[heavy[links].all(axis=1)].tolist():
+        neighbours.setdefault(i, set()).add(j)
+        neighbours.setdefault(j, set()).add(i)
+    found = [
+        (first, middle, last)
+        for middle, ends in sorted(neighbours.items())
+        for first in sorted(ends)
+        for last in sorted(ends)
+        if first != last
+    ]
+    if not found:
+        raise InputError(
+            f"the selection {selection!r} of the {what} has no three heavy atoms in a row"
+        )
+    return np.array(found, dtype=np.int64)
+
+
+def _nearest(triples: I64, frame: F64, middle: F64) -> I64:
+    """Those whose first atoms, the ends of the distance, are nearest the middle of the ligand."""
+    order = np.argsort(np.linalg.norm(frame[triples[:, 0]] - middle, axis=1), kind="stable")
+    chosen: I64 = triples[order[:_MOST_TRIPLES]]
+    return chosen
+
+
+def _centres_and_scores(found: F64) -> tuple[F64, F64]:
+    """Of (frames, n, 6) coordinates the means, (n, 6), and how much they move, (n,)."""
+    turns = np.radians(found[..., 3:])
+    mean = np.arctan2(np.sin(turns).mean(axis=0), np.cos(turns).mean(axis=0))
+    centres = np.concatenate([found[..., :3].mean(axis=0), np.degrees(mean)], axis=1)
+    if len(found) == 1:
+        return centres, np.abs(found[0][:, 1:3] - 90).sum(axis=1)
+    away = found - centres
+    away[..., 3:] = (away[..., 3:] + 180) % 360 - 180
+    away[..., 0] /= _UNIT
+    away[..., 1:] = np.radians(away[..., 1:])
+    spread = np.sqrt((away**2).mean(axis=0))
+    return centres, np.log(np.maximum(spread, 1e-6)).sum(axis=1)
