@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.io import netcdf_file
 
+import quiltmd
 from quiltmd.amber.coordinates import read_coordinates
 from quiltmd.amber.prmtop import system_from_prmtop
 from quiltmd.amber.prmtop_file import PrmtopFile
@@ -148,6 +149,25 @@ def test_hydrogen_mass_keeps_the_total(alanine: tuple[Path, Path]) -> None:
         load(*alanine, hydrogen_mass=8.0)
     with pytest.raises(QuiltError, match="constraints must be"):
         load(*alanine, constraints="all")  # type: ignore[arg-type]
+
+
+def test_1_4_pairs_that_only_repel(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    """Without attraction each has A/r^12, divided by SCNB."""
+    topology, coordinates = alanine
+    header, numbers = r"%FLAG LENNARD_JONES_BCOEF\s*\n%FORMAT\S+\s*\n", r"[^%]*"
+    found = re.search(f"({header})({numbers})", topology.read_text())
+    assert found is not None
+    zeros = re.sub(r"[1-9]", "0", found[2])
+    path = tmp_path / "repelling.prmtop"
+    path.write_text(topology.read_text().replace(found[2], zeros))
+    system, state = load(path, coordinates)
+    i, j = system.pairs14.T
+    a = system.lj_a[system.lj_types[i], system.lj_types[j]]
+    apart = np.linalg.norm(state.positions[i] - state.positions[j], axis=1)
+    expected = float((a / 2 / apart**12).sum())
+    assert expected > 1
+    found_energy = quiltmd.reference(system, state, quiltmd.Nonbonded(cutoff=0.9))[0]["lj14"]
+    assert found_energy == pytest.approx(expected, rel=1e-9)
 
 
 # Bad input: each spoils the files of alanine dipeptide, and words of the message follow.

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from ..description.elements import elements_of
 from ..description.parameters import HIGHEST_PERIODICITY
+from ..description.sigma_epsilon import sigma_epsilon
 from ..description.system import System
 from ..description.topology import Topology
 from ..reading.units import ANGSTROM, KCAL
@@ -189,16 +190,12 @@ def _pairs14(prmtop: PrmtopFile, torsions: _Fields, charges: npt.NDArray[np.floa
     kinds = torsions["kinds"][chosen][first]
     types = lj["lj_types"][ends]
     a, b = lj["lj_a"][types[:, 0], types[:, 1]], lj["lj_b"][types[:, 0], types[:, 1]]
-    lone = (a != 0) != (b != 0)
-    if lone.any():
-        i, j = ends[np.argmax(lone)] + 1
-        raise prmtop.error(
-            f"{section}_ACOEF", 0, f"1-4 pair {i}-{j} lacks a repulsive or attractive part"
-        )
-    real = a > 0
-    safe_a, safe_b = np.where(real, a, 1.0), np.where(real, b, 1.0)
-    sigma = np.where(real, (safe_a / safe_b) ** (1 / 6), 0.1)
-    epsilon = np.where(real, safe_b**2 / (4 * safe_a), 0.0)
+    for name, values in (("ACOEF", a), ("BCOEF", b)):
+        if (values < 0).any():
+            i, j = ends[np.argmax(values < 0)] + 1
+            message = f"the coefficient of the 1-4 pair {i}-{j} is negative"
+            raise prmtop.error(f"{section}_{name}", 0, message)
+    sigma, epsilon = sigma_epsilon(a, b)
     defaults = (1.0, 1.0) if prmtop.chamber else (DEFAULT_SCEE, DEFAULT_SCNB)
     scee = _one_over(prmtop, "SCEE_SCALE_FACTOR", defaults[0])[kinds]
     scnb = _one_over(prmtop, "SCNB_SCALE_FACTOR", defaults[1])[kinds]
