@@ -228,6 +228,22 @@ def test_openmm_systems_have_the_forms(form: str) -> None:
         assert (again[used] == table[used]).all()
 
 
+def test_pairs_that_do_not_interact_are_written_without_divisions_by_zero() -> None:
+    tables = MIE.copy()
+    tables[1:, MIE[0] == 0] = 0
+    system, state = melt_of("mie", tables)
+    usual = written("mie")[2]
+    made = to_openmm(system, quiltmd.Nonbonded(cutoff=CUTOFF), state.box)
+    forces = [
+        next(one for one in each.getForces() if isinstance(one, openmm.CustomNonbondedForce))
+        for each in (made, usual)
+    ]
+    first, second = (
+        [one.getTabulatedFunction(k).getFunctionParameters() for k in range(4)] for one in forces
+    )
+    assert first == second
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
