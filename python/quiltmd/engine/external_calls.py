@@ -201,9 +201,9 @@ def with_external(
             )
         if one.force.update_every:
             raise QuiltError(
-                f"{where} has update_every = {one.force.update_every}, and what it remembers in "
-                f"another process (device '{run.device}') would be lost with it: choose device "
-                "'cpu', whose ranks are in this process"
+                f"{where} has update_every = {one.force.update_every}, and its variables in "
+                f"another process (device '{run.device}') would be lost if that process ends: "
+                "choose device 'cpu', whose ranks are in this process"
             )
         if is_forwarded(run.device):
             raise QuiltError(f"{where} runs on the CPU alone: choose device cpu or worker:cpu")
@@ -292,7 +292,7 @@ def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> N
         if not remembers(one.force):
             continue
         if one.name not in states:
-            raise QuiltError(f"{where}: the checkpoint does not have what it remembers")
+            raise QuiltError(f"{where}: the checkpoint does not contain its variables")
         one.force.set_state(states[one.name])
 
 

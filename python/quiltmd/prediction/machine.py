@@ -110,7 +110,7 @@ class Machine(_Part):
     @model_validator(mode="after")
     def _check(self) -> Machine:
         if self.costs.pairs == Cost():
-            raise ValueError("costs.pairs is missing: what the pairs of atoms cost")
+            raise ValueError("costs.pairs is missing: the cost of the pairs of atoms")
         return self
 
 

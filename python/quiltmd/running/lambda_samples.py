@@ -94,8 +94,8 @@ def read_samples(folders: Sequence[Path]) -> Samples:
     for folder, (states, other) in others:
         if not np.array_equal(states, lambdas) or other != temperature:
             raise QuiltError(
-                f"{folder}: states or temperature are not those of {first}: analyse together runs "
-                "of one schedule"
+                f"{folder}: states or temperature are not those of {first}: analyse runs of one "
+                "schedule at one temperature"
             )
     found: list[list[tuple[F64, F64]]] = [[] for _ in lambdas]
     for path, table in tables:
