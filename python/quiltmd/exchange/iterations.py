@@ -17,19 +17,19 @@ Fields = dict[str, Any]  # of a State, as an engine gives them
 
 @dataclass(frozen=True)
 class Iteration:
-    """What became of one.
+    """The outcome of an iteration.
 
     Attributes
     ----------
     number:
         Counted from 0.
     step:
-        At which swaps were tried.
+        Step at which swaps were attempted.
     energies:
-        (K, K) kJ/mol: of the Hamiltonian of state k (row) at the positions that state n (column)
-        had before swaps; nan where it was not needed.
+        (K, K) kJ/mol: energy with the Hamiltonian of state k (row) at the positions of state n
+        (column) before the swaps; nan if it was not calculated.
     walkers:
-        (K,) the replica that is in each state after swaps, by the state in which it began.
+        (K,) the replica in each state after the swaps, numbered by its initial state.
     """
 
     number: int

@@ -230,7 +230,7 @@ def _checkpoint_path(folder: Path, state: int, iteration: int) -> Path:
 
 
 def read_table(path: Path, columns: int) -> NDArray[np.float64]:
-    """Rows of a table, each with its number and so many columns more.
+    """Rows of a table, each with its number and this number of columns more.
 
     A row that is still being written does not count.  QuiltError where it is no such table, or a
     row is missing.

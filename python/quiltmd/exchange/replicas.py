@@ -58,36 +58,36 @@ from .turns import Party, Turns
 
 
 class ReplicaExchange:
-    """Simulations of a system in several states, between which replicas are swapped.
+    """Replica exchange: simulations of a system in several states, which swap replicas.
 
     Parameters
     ----------
     system:
-        What is simulated; or that of each state, with the same atoms, masses and constraints and
-        any other difference: Hamiltonian replica exchange.
+        The system of all states; or one for each state (Hamiltonian replica exchange), with the
+        same atoms, masses and constraints.
     start:
-        The state of all replicas at the start, or of each; without velocities these are drawn, at
-        the temperature of the state.
+        The initial State of all replicas, or of each.  If it has no velocities, call
+        `draw_velocities`.
     states:
         Temperatures, scales and lambdas: `temperature_states`, `rest2_states`,
         `alchemical_states`.
     every:
         Steps between swaps.
     seed:
-        Of swaps, velocities and thermostats; None draws one.
+        Random seed of swaps, velocities and thermostats; None: chosen at random.
     solute:
-        Indices of the atoms that `scale` of the states is about.
+        Indices of the atoms to which `scale` of the states applies.
     integrator, thermostat:
         As for `Simulation`; temperature and seed are those of each state.
     devices:
-        Names of devices, among which replicas are dealt out.
+        Names of devices, to which replicas are assigned in turn.
     together:
-        Replicas that a device runs at the same time.  Those that run at the same time on the CPU of
-        this machine share its cores, unless `threads` says how many each has.
+        Number of replicas that a device runs at the same time.  On the CPU of this machine they
+        share its cores, unless `threads` sets their number.
     all_energies:
-        Evaluate every replica with every Hamiltonian at each swap, as `u_kn` needs it where scales
-        differ; else only the pairs that are tried.  Where lambdas differ alone, all are known
-        anyway.
+        Evaluate every replica with every Hamiltonian at each swap, as needed for `u_kn` if scales
+        differ; otherwise only pairs with an attempted swap are evaluated.  If only lambdas differ,
+        all energies are known without this.
     settings:
         Further arguments of `Simulation`.
 
@@ -98,7 +98,7 @@ class ReplicaExchange:
     walkers:
         (K,) the replica in each state, by the state in which it began.
     iteration:
-        How many were done.
+        Number of iterations done.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class ReplicaExchange:
         states: Sequence[State],
         heats: Sequence[float],
     ) -> None:
-        """Goes on from where another one had come, with the same bits."""
+        """Continues from an iteration of another exchange, bitwise."""
         self.iteration = iteration
         self.walkers = np.array(walkers, dtype=np.int32)
         for simulation, state, heat in zip(self.simulations, states, heats, strict=True):
@@ -192,7 +192,7 @@ class ReplicaExchange:
         record: Callable[[Iteration], bool | None] | None = None,
         ahead: int = 0,
     ) -> None:
-        """Advances all replicas, and tries swaps after every `every` steps.
+        """Advances all replicas, and attempts swaps after every `every` steps.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class ReplicaExchange:
         reporters:
             Of each state, as for `Simulation.run`.
         record:
-            Is given what became of each iteration, in order; True stops after it.
+            Called with each `Iteration`, in order; returning True stops the run.
         ahead:
             How many iterations a replica may be ahead of the one that is recorded next.  With 0 all
             simulations are at its end while `record` is called.  With more, replicas need not wait
