@@ -7,11 +7,12 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args
 
 import numpy as np
 import pytest
 import tomli_w
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from quiltmd import (
     LangevinMiddle,
@@ -22,8 +23,9 @@ from quiltmd import (
     VelocityVerlet,
 )
 from quiltmd.description.settings import settings_only_with
+from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.running.config import Config, build_config, merge, read_config, read_resolved
-from quiltmd.running.setting_fields import defaults, fields_of
+from quiltmd.running.setting_fields import defaults, fields_of, setting_fields
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -333,3 +335,23 @@ def test_the_guide_has_the_defaults() -> None:
                 assert tomllib.loads(f"value = {text}")["value"] == known[f"{section}.{key}"], key
                 said += 1
     assert said > 50
+
+
+def _has_whole_numbers(kind: Any) -> bool:
+    return kind is int or any(map(_has_whole_numbers, get_args(kind)))
+
+
+@pytest.mark.parametrize("config", [Config, ExchangeConfig])
+def test_whole_numbers_have_upper_limits(config: type[BaseModel]) -> None:
+    """So that none is too large for the core; frames, states and grids are checked elsewhere."""
+    others = {"frame", "state", "pme_grid", "lj_pme_grid", "fmm_grid"}
+    numbers = [
+        field
+        for section in config.model_fields
+        for key, field in setting_fields(section, config).items()
+        if _has_whole_numbers(field.annotation) and key not in others
+    ]
+    assert len(numbers) > 10
+    for field in numbers:
+        with pytest.raises(ValidationError, match="less than"):
+            TypeAdapter(Annotated[(field.annotation, *field.metadata)]).validate_python(10**30)

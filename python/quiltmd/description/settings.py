@@ -18,6 +18,7 @@ from .units import Unit
 
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 LONGEST_INTERVAL = 2**31 - 1  # steps between what recurs; the core has them in 32 bits
+MOST = 2**31 - 1  # of what is counted, such as threads; the core has it in 32 bits
 _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs were meant
 
 
@@ -97,13 +98,14 @@ Ranks = Annotated[
     int | None,
     Field(
         ge=1,
+        le=MOST,
         description="Number of ranks that share the simulation; default: one for each GPU that the "
         "device names, else one.",
     ),
 ]
 Threads = Annotated[
     int | None,
-    Field(ge=1, description="CPU threads per rank; default: the ranks share all cores."),
+    Field(ge=1, le=MOST, description="CPU threads per rank; default: the ranks share all cores."),
 ]
 TimeConstant = Annotated[
     float,

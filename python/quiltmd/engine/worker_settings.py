@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
-from ..description.settings import OnResume
+from ..description.settings import MOST, OnResume
 from ..description.units import Seconds
 from .injection import parse_injection
 from .places import as_spelt, parse_place
@@ -98,6 +98,7 @@ class Workers:
     verify: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=0,
         ge=0,
+        le=MOST,
         description="Repeat one segment of the run in N and compare; 0: none.",
     )
     inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(

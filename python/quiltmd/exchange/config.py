@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from ..description.settings import OnResume
+from ..description.checks import LAST_STEP
+from ..description.settings import MOST, OnResume
 from ..description.units import Kelvins
 from ..engine.execution import DeviceName
 from ..engine.hosts import devices_of_processes, started_together
@@ -44,19 +45,19 @@ class ExchangeSection(Section):
         default=None, gt=0, description="Highest temperature, K."
     )
     replicas: Annotated[int | None, OnResume.NOT_COMPARED] = Field(
-        default=None, ge=1, description="Number of states."
+        default=None, ge=1, le=MOST, description="Number of states."
     )
     solute: str = Field(
         default="solute", description="rest2: the atoms that are scaled, as a selection."
     )
-    every: int = Field(default=500, ge=1, description="Steps between swaps.")
+    every: int = Field(default=500, ge=1, le=LAST_STEP, description="Steps between swaps.")
     devices: Annotated[tuple[DeviceName, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
         description="Devices among which replicas are dealt out; by default that of [run], under a "
         "launcher of MPI in each of its processes.",
     )
     together: Annotated[int, OnResume.MAY_CHANGE] = Field(
-        default=1, ge=1, description="Replicas that a device runs at the same time."
+        default=1, ge=1, le=MOST, description="Replicas that a device runs at the same time."
     )
     all_energies: bool = Field(
         default=False,

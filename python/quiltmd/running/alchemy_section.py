@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular
+from ..description.checks import LAST_STEP
 from ..description.decoupling import decouple
 from ..description.system import System
 from ..description.units import Nanometres
@@ -40,7 +41,7 @@ class AlchemySection(Section):
         description="Sigma of the soft core for pairs whose own is smaller, nm.",
     )
     every: int = Field(
-        default=500, ge=1, description="Steps between rows of dhdl.csv and dhdl.xvg."
+        default=500, ge=1, le=LAST_STEP, description="Steps between rows of dhdl.csv and dhdl.xvg."
     )
 
     @model_validator(mode="after")

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from ..description.barostats import BAROSTATS, Barostat
 from ..description.barostats.monte_carlo import PROPOSE_EVERY
+from ..description.checks import LAST_STEP
 from ..description.heat_baths import BathGroup
 from ..description.integrators import INTEGRATORS, Integrator, LangevinMiddle, VelocityVerlet
 from ..description.settings import (
@@ -70,7 +71,10 @@ class IntegratorSection(_Integrators):  # type: ignore[misc]
         description="Temperature of the heat bath over time, linear between points of (ps, K).",
     )
     annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of temperature in annealing."
+        default=200,
+        ge=1,
+        le=LAST_STEP,
+        description="Steps between changes of temperature in annealing.",
     )
 
     @model_validator(mode="after")
@@ -267,7 +271,10 @@ class BarostatSection(_Barostats):  # type: ignore[misc]
         description="Reference pressure over time, linear between points of (ps, bar).",
     )
     annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of pressure in annealing."
+        default=200,
+        ge=1,
+        le=LAST_STEP,
+        description="Steps between changes of pressure in annealing.",
     )
 
     @model_validator(mode="after")

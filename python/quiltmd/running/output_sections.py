@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from ..description.checks import LAST_STEP
 from ..description.settings import OnResume
 from ..description.units import Nanometres, Unit
 from ..errors import QuiltError
@@ -36,18 +37,22 @@ class OutputSection(Section):
         description="Folder for the results."
     )
     log_every: int = Field(
-        default=100, ge=0, description="Steps between rows of the energy log; 0: no log."
+        default=100,
+        ge=0,
+        le=LAST_STEP,
+        description="Steps between rows of the energy log; 0: no log.",
     )
     log_terms: bool = Field(default=False, description="Write every energy term to the log.")
     log_box: bool = Field(default=False, description="Write the box to the log.")
     trajectory_every: int | None = Field(
         default=None,
         ge=0,
+        le=LAST_STEP,
         description="Steps between frames of trajectory.dcd; 0: none. Default: 1000, or 0 if there "
         "is a [[trajectory]].",
     )
     checkpoint_every: Annotated[int, OnResume.MAY_CHANGE] = Field(
-        default=5000, ge=0, description="Steps between checkpoints; 0: none by steps."
+        default=5000, ge=0, le=LAST_STEP, description="Steps between checkpoints; 0: none by steps."
     )
     checkpoint_minutes: Annotated[float, Unit("min"), OnResume.MAY_CHANGE] = Field(
         default=15.0, ge=0, description="Minutes between checkpoints; 0: none by time."
@@ -73,7 +78,7 @@ class TrajectorySection(Section):
     """
 
     file: str = Field(description="Name of the file; its suffix names the format.")
-    every: int = Field(ge=1, description="Steps between frames.")
+    every: int = Field(ge=1, le=LAST_STEP, description="Steps between frames.")
     select: str = Field(default="all", description="Atoms to write, such as 'solute'.")
     wrap: bool = Field(default=True, description="Put whole molecules into the cell.")
     center: str | None = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
+from ..description.checks import LAST_STEP
 from .annealing import StrengthPoints, check_points
 from .section import Section
 
@@ -20,7 +21,7 @@ class RestraintsSection(Section):
         "(ps, factor).",
     )
     annealing_every: int = Field(
-        default=200, ge=1, description="Steps between changes of this factor."
+        default=200, ge=1, le=LAST_STEP, description="Steps between changes of this factor."
     )
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from ..description.checks import LAST_STEP
-from ..description.settings import HOTTEST, OnResume, Ranks, Threads
+from ..description.settings import HOTTEST, MOST, OnResume, Ranks, Threads
 from ..description.units import Kelvins, Unit
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
@@ -23,7 +23,7 @@ class RunSection(Section):
     """
 
     steps: Annotated[int, OnResume.MAY_CHANGE] = Field(
-        ge=0, description="Number of steps, counted from the start of the run."
+        ge=0, le=LAST_STEP, description="Number of steps, counted from the start of the run."
     )
     first_step: int = Field(
         default=0,
@@ -34,7 +34,7 @@ class RunSection(Section):
     )
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
     minimize_iterations: int = Field(
-        default=200, ge=0, description="Maximum number of iterations of the minimisation."
+        default=200, ge=0, le=MOST, description="Maximum number of iterations of the minimisation."
     )
     minimize_tolerance: Annotated[float, Unit("kJ/mol/nm")] = Field(
         default=100.0,
