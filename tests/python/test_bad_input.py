@@ -10,6 +10,7 @@ import re
 import resource
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,3 +246,17 @@ def test_corrupt_checkpoints(tmp_path: Path) -> None:
     refuses("digest", tmp_path, saying="checkpoint")
     (tmp_path / "checkpoint.qmd").write_bytes(b"PK")
     refuses("digest", tmp_path, saying="not a quiltmd checkpoint")
+
+
+def test_results_that_cannot_be_written(alanine: Files, tmp_path: Path) -> None:
+    """A full disk under stdout, and under the file of the forces, whose old content stays."""
+    command = [sys.executable, "-m", "quiltmd", "energy", *map(str, alanine), "--json"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "error: cannot write to stdout: No space left on device"
+    forces = tmp_path / "forces.npy"
+    forces.write_text("before")
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (4096, 4096))
+    refuses("energy", *alanine, "--forces", forces, saying=f"{forces}: File", preexec_fn=limit)
+    assert forces.read_text() == "before"

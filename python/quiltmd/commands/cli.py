@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from errno import EDQUOT, EFBIG, EIO, ENOSPC
 from typing import Annotated
 
 import typer
@@ -52,6 +53,9 @@ def common(
 # In these other signals than Ctrl-C mean a stop, with an exit status that says so.
 _STOPPABLE = ("run", "exchange", "demo")
 
+# Errors of files name them: what has no name is stdout.
+_UNWRITTEN = dict.fromkeys((ENOSPC, EDQUOT, EFBIG, EIO), "cannot write to stdout: ")
+
 list_commands(app)
 
 
@@ -64,7 +68,7 @@ def main() -> None:
     except QuiltError as error:
         _fail(str(error))
     except OSError as error:
-        name = f"{error.filename}: " if error.filename else ""
+        name = f"{error.filename}: " if error.filename else _UNWRITTEN.get(error.errno or 0, "")
         _fail(f"{name}{error.strerror or error}")
     except MemoryError:
         _fail("out of memory: the system is too large for this machine")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.table import Table
 
 from ..description.integrators import VelocityVerlet
@@ -20,7 +22,7 @@ from ..engine.core import EngineFactory
 from ..errors import QuiltError
 from ..inputs import count_frames
 from ..inputs.frames import read_frames
-from ..outputs.files import writing
+from ..outputs.files import replace_file
 from ..running.config import Config, build_config, merge
 from ..running.progress import warn
 from ..running.runner import load_system
@@ -101,14 +103,19 @@ def energy(
     found = [evaluate(config, frame=number) for number in wanted]
     if forces is not None:
         values = [one["forces"] for one in found]
-        with writing(forces), open(forces, "wb") as file:
-            np.save(file, np.array(values) if all_frames else values[0])
+        _save(forces, np.array(values) if all_frames else values[0])
     results = [{key: one[key] for key in ("atoms", "energy", "virial")} for one in found]
     if as_json:
         print(json.dumps(results if all_frames else results[0]))
     else:
         for number, result in zip(wanted, results, strict=True):
             _print_energies(result, f", frame {number}" if count > 1 else "")
+
+
+def _save(path: Path, array: NDArray[np.float64]) -> None:
+    content = io.BytesIO()
+    np.save(content, array)
+    replace_file(path, content.getvalue())
 
 
 def _print_energies(result: dict[str, Any], of: str) -> None:
@@ -170,8 +177,7 @@ def _rerun(config: Config, trajectory: Path, forces: Path | None, as_json: bool)
     if as_json:
         print(json.dumps(results))
     if forces is not None:
-        with writing(forces), open(forces, "wb") as file:
-            np.save(file, np.array(kept))
+        _save(forces, np.array(kept))
 
 
 def _simulation(config: Config, system: System, state: State, engine: EngineFactory) -> Simulation:
