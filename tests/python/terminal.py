@@ -51,8 +51,11 @@ class Terminal:
         os.close(self._end)
 
     def text(self) -> str:
-        """What was written so far, without the sequences that move the cursor or set colours."""
-        return _ESCAPE.sub(b"", self.drawn).decode().replace("\r\n", "\n")
+        """What was written so far, without the sequences that move the cursor or set colours.
+
+        What was read may end within a character.
+        """
+        return _ESCAPE.sub(b"", self.drawn).decode(errors="replace").replace("\r\n", "\n")
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         """Reads on until `text` has the pattern, which is returned as it was found."""
