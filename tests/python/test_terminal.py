@@ -273,15 +273,15 @@ def test_a_bar_has_no_colours_where_none_are_wanted() -> None:
         assert not re.search(rb"\x1b\[[\d;]*(3\d|4\d|9\d)m", terminal.drawn)
 
 
-@pytest.mark.parametrize("columns", [20, 59, 60])
-def test_a_bar_fits_the_window(columns: int) -> None:
+@pytest.mark.parametrize(("columns", "last"), [(20, 12), (59, 12), (60, 12), (60, 10**8)])
+def test_a_bar_fits_the_window(columns: int, last: int) -> None:
     """A bar that takes two lines would leave one behind each time that it is drawn.
 
     Steps are shown in full, whatever the width.
     """
-    with Terminal("-c", TALK, columns=columns) as terminal:
+    with Terminal("-c", TALK.replace("12", str(last)), columns=columns) as terminal:
         assert terminal.finish() == 0, terminal.text()
         drawn = re.split(r"[\r\n]+", terminal.text())
         assert all(len(line) <= columns for line in drawn), drawn
         assert terminal.text().count("a note") == 1
-        assert "step 12/12 " in terminal.text()
+        assert f"step {last}/{last} " in terminal.text()

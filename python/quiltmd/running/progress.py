@@ -26,6 +26,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.table import Column
 from rich.text import Text
 
 from ..errors import QuiltWarning
@@ -184,7 +185,8 @@ def _columns() -> tuple[ProgressColumn, ...]:
     speed = "{task.fields[speed]}"
     if console.width < _NARROW:
         return (TextColumn("step {task.completed:.0f}/{task.total:.0f} " + speed),)
-    step = (TextColumn("step"), MofNCompleteColumn(), BarColumn())
+    count = MofNCompleteColumn(table_column=Column(no_wrap=True))  # where room is short, the bar
+    step = (TextColumn("step"), count, BarColumn())
     return (*step, TextColumn(speed), TextColumn("ETA"), TimeRemainingColumn())
 
 
