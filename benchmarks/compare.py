@@ -158,6 +158,7 @@ def converged_forces(
         "pme_order": 8,
         "pme_alpha": alpha,
         "pme_bandwidth": 0.0,
+        "pme_window": 0.0,
         "pme_grid": tuple(
             int(np.ceil(edge / spacing)) for edge in np.linalg.norm(state.box, axis=1)
         ),

@@ -84,6 +84,7 @@ inline Dump read_dump(const std::string& path) {
   d.nonbonded.alpha = file.number("pme_alpha");
   d.nonbonded.bandwidth = file.number("pme_bandwidth");
   d.nonbonded.order = static_cast<int>(file.number("pme_order"));
+  d.nonbonded.window_spacing = file.number("pme_window");
   for (int i = 0; i < 3; ++i)
     d.nonbonded.grid[i] = static_cast<int>(grid.at(static_cast<size_t>(i)));
   d.integrator.integrator.kind = "langevin_middle";

@@ -24,7 +24,7 @@ from compare import default_inputs  # noqa: E402
 
 import quiltmd  # noqa: E402
 
-NONBONDED = ("cutoff", "pme_alpha", "pme_bandwidth", "pme_order", "pme_grid")
+NONBONDED = ("cutoff", "pme_alpha", "pme_bandwidth", "pme_order", "pme_grid", "pme_window")
 INTEGRATOR = ("timestep", "temperature", "friction", "constraint_tolerance")
 
 

@@ -266,6 +266,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   }
   if (!s.has_ewald_split()) return s;
   s.order = value<int>(d, "pme_order");
+  s.window_spacing = value<double>(d, "pme_window");
   s.alpha = value<double>(d, "pme_alpha");
   s.bandwidth = value<double>(d, "pme_bandwidth");
   s.grid = grid_from(d, "pme_grid");

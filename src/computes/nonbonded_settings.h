@@ -24,6 +24,8 @@ struct NonbondedSettings {
   double alpha = 0, bandwidth = 0;
   Int3 grid{0, 0, 0};
   int order = 5;
+  // nm: of the grid for which the window of charges aliases least (long_range/pme/mesh_window.h); 0: B-splines.
+  double window_spacing = 0;
   bool dispersion_correction = true;
   bool potential_shift = false;
   Switching switching = Switching::kNone;

@@ -65,6 +65,7 @@ std::map<std::string, double> Engine::numbers() const {
           {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
           {"pme_alpha", s.nonbonded.has_pme() ? s.nonbonded.alpha : 0.0},
           {"pme_bandwidth", s.nonbonded.has_pme() ? s.nonbonded.bandwidth : 0.0},
+          {"pme_window", s.nonbonded.has_pme() ? s.nonbonded.window_spacing : 0.0},
           {"pme_order", s.nonbonded.has_pme() ? s.nonbonded.order : 0.0},
           {"pme_grid_x", s.nonbonded.has_pme() ? s.nonbonded.grid.x : 0.0},
           {"pme_grid_y", s.nonbonded.has_pme() ? s.nonbonded.grid.y : 0.0},

@@ -243,12 +243,11 @@ void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
 }  // namespace
 
 PmeSum::PmeSum(const Setup& setup, const SlotMemory& slots) : setup_(setup), device_(slots.device) {
-  for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
-    meshes.emplace_back(slots, mesh, setup.nonbonded.order);
+  for (const MeshSettings& mesh : meshes_of(setup.nonbonded)) meshes.emplace_back(slots, mesh);
   if (!setup.system.alchemy) return;
   MeshSettings of_change = meshes_of(setup.nonbonded).front();
   of_change.of = MeshOf::kChargeChange;
-  change_.emplace(slots, of_change, setup.nonbonded.order);
+  change_.emplace(slots, of_change);
 }
 
 void PmeSum::take_box_of_grid() {

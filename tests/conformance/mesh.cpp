@@ -76,8 +76,7 @@ void bits_are_the_same_each_time(Pair devices) {
 }
 
 // The integer grid is the CPU's but for the last bits of single weights.
-void charges_agree(Pair devices, MeshOf of) {
-  const MeshCase& c = kMeshCases[3];
+void charges_agree(Pair devices, MeshOf of, const MeshCase& c) {
   Random random(6);
   std::vector<Vec3d> positions;
   const System s = free_charges(500, random, positions, c.box);
@@ -85,7 +84,7 @@ void charges_agree(Pair devices, MeshOf of) {
   for (int k = 0; k < 2; ++k) {
     Device& device = k ? devices.cpu : devices.device;
     OneRank rank(device, s, c.box, c.cells, positions, std::vector<Vec3d>(positions.size()));
-    Mesh mesh(rank, c.order, meshes_of(c.settings())[static_cast<size_t>(of)]);
+    Mesh mesh(rank, meshes_of(c.settings())[static_cast<size_t>(of)]);
     mesh.spread(1);
     charges[k] = mesh.charges.download();
     mesh.run(1);
@@ -105,8 +104,12 @@ std::vector<Case> mesh_cases(Pair devices) {
       {"coarse grids hold dense atoms", [devices] { coarse_grids_hold_dense_atoms(devices); }},
       {"long-range bits are the same each time",
        [devices] { bits_are_the_same_each_time(devices); }},
-      {"charge grids agree", [devices] { charges_agree(devices, MeshOf::kCharges); }},
-      {"dispersion grids agree", [devices] { charges_agree(devices, MeshOf::kDispersion); }}};
+      {"charge grids agree",
+       [devices] {
+         for (const size_t n : {3, 8}) charges_agree(devices, MeshOf::kCharges, kMeshCases[n]);
+       }},
+      {"dispersion grids agree",
+       [devices] { charges_agree(devices, MeshOf::kDispersion, kMeshCases[3]); }}};
 }
 
 }  // namespace quiltmd::test

@@ -76,6 +76,7 @@ def test_another_box(warm: Pair, ensemble: str, by: float) -> None:
     nonbonded = quiltmd.Nonbonded(
         pme_order=chosen["pme_order"],
         pme_bandwidth=chosen["pme_bandwidth"],
+        pme_window=chosen["pme_window"],
         pme_grid=chosen["pme_grid"],
     )
     run.engine.minimize(1e4, 20)
@@ -91,6 +92,7 @@ def test_constant_pressure(warm: Pair, dynamics: str) -> None:
     nonbonded = quiltmd.Nonbonded(
         pme_order=chosen["pme_order"],
         pme_bandwidth=chosen["pme_bandwidth"],
+        pme_window=chosen["pme_window"],
         pme_grid=chosen["pme_grid"],
     )
     squeezed = AT_PRESSURE[dynamics]

@@ -18,9 +18,18 @@ COULOMB = 138.935458  # kJ nm/(mol e^2)
 _DIGITS = 36.0  # exp(-36): 2e-16
 
 
-def ewald_sum(positions: Array, charges: Array, box: Array, excluded: list[tuple[int, int]]) -> Sum:
-    """Of charges in a cell (rows) of any shape, less the nearest images of excluded pairs."""
-    alpha = np.sqrt(np.pi) / np.cbrt(abs(np.linalg.det(box)))
+def ewald_sum(
+    positions: Array,
+    charges: Array,
+    box: Array,
+    excluded: list[tuple[int, int]],
+    alpha: float | None = None,
+) -> Sum:
+    """Of charges in a cell (rows) of any shape, less the nearest images of excluded pairs.
+
+    It does not depend on alpha, 1/nm, but its time does.
+    """
+    alpha = alpha or float(np.sqrt(np.pi) / np.cbrt(abs(np.linalg.det(box))))
     parts = [
         _direct(positions, charges, box, alpha),
         _reciprocal(positions, charges, box, alpha),

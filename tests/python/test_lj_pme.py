@@ -322,6 +322,7 @@ def test_the_mesh_follows_the_box_of_a_barostat(peptide: tuple[Any, Any], barost
         cutoff=0.8,
         pme_order=chosen["pme_order"],
         pme_bandwidth=chosen["pme_bandwidth"],
+        pme_window=chosen["pme_window"],
         pme_grid=tuple(chosen["pme_grid"]),
         lennard_jones="pme",
         lj_pme_alpha=chosen["lj_pme_alpha"],

@@ -41,14 +41,14 @@ def test_a_grid_that_no_gpu_transforms_is_refused_before_one_is_looked_for(devic
         )
 
 
-@pytest.mark.parametrize("split", ["prolate", "gaussian"])
+@pytest.mark.parametrize("split", [{}, {"pme_window": 0.0}, {"pme_split": "gaussian"}])
 @pytest.mark.parametrize("order", [4, 5])
-@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 1e-4])
+@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 1e-4, 1e-5])
 def test_forces_are_as_accurate_as_asked(
     exact: Any, order: Any, tolerance: float, split: Any
 ) -> None:
     system, state, forces = exact
-    settings = Nonbonded(pme_order=order, pme_tolerance=tolerance, pme_split=split)
+    settings = Nonbonded(pme_order=order, pme_tolerance=tolerance, **split)
     error = relative_rms(quiltmd.reference(system, state, settings)[1], forces)
     assert 0.3 * tolerance < error < 1.25 * tolerance
 
@@ -124,6 +124,22 @@ def test_a_split_and_its_parameters_are_stated_one_way() -> None:
     assert theirs.overridden(other).resolve(box)["pme_alpha"] == 0
 
 
+def test_windows_are_those_of_the_grid_unless_stated() -> None:
+    """With a stated grid there are B-splines, as in files that knew no others."""
+    box = np.diag([3.0, 3.1, 3.3])
+    chosen = Nonbonded().resolve(box)
+    spacing = (np.diag(box) / chosen["pme_grid"]).max()
+    assert chosen["pme_window"] == pytest.approx(spacing, abs=1e-4)
+    stated = Nonbonded(pme_bandwidth=9.5, pme_grid=(20, 20, 20))
+    assert stated.resolve(box)["pme_window"] == 0
+    assert replace(stated, pme_window=0.16).resolve(box)["pme_window"] == 0.16
+    assert Nonbonded(pme_split="gaussian").resolve(box)["pme_window"] == 0
+    splines = Nonbonded(pme_window=0.0).resolve(box)
+    assert splines["pme_window"] == 0
+    assert np.prod(splines["pme_grid"]) > 1.3 * np.prod(chosen["pme_grid"])
+    assert replace(stated, pme_window=0.16).overridden({"pme_tolerance": 1e-3}).pme_window is None
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -137,6 +153,13 @@ def test_a_split_and_its_parameters_are_stated_one_way() -> None:
             {"pme_split": "gaussian", "pme_bandwidth": 9.0, "pme_grid": (32, 32, 32)},
             "give either pme_split, which sets the grid by the tolerance, or pme_grid",
         ),
+        ({"pme_window": 0.2}, "pme_window is the spacing of pme_grid, and needs it"),
+        (
+            {"pme_alpha": 3.0, "pme_grid": (32, 32, 32), "pme_window": 0.2},
+            "pme_window is for the prolate split",
+        ),
+        ({"pme_split": "gaussian", "pme_window": 0.0}, "pme_window is for the prolate split"),
+        ({"method": "cutoff", "pme_window": 0.0}, "has no PME: leave out pme_window"),
         ({"method": "cutoff", "pme_split": "prolate"}, "has no PME: leave out pme_split"),
     ],
 )
@@ -177,6 +200,17 @@ def test_a_stated_grid_that_is_too_coarse_is_told(exact: Any, split: Any, words:
         error = relative_rms(quiltmd.reference(system, state, settings)[1], forces)
         wrong.append(error > 5e-3)
     assert warned == wrong == [True, False]
+
+
+def test_a_window_for_another_grid_is_told(exact: Any) -> None:
+    system, state, _ = exact
+    chosen = Nonbonded().resolve(state.box)
+    mesh = {name: chosen[name] for name in ("pme_bandwidth", "pme_grid", "pme_order")}
+    for factor, told in ((1.0, 0), (0.7, 1), (1.4, 1)):
+        settings = Nonbonded(**mesh, pme_window=factor * chosen["pme_window"])
+        lines = [line for line in oddities(system, state, settings) if "pme_window" in line]
+        assert len(lines) == told
+        assert all(f"or give {chosen['pme_window']:.4g} nm" in line for line in lines)
 
 
 def test_a_grid_of_the_dispersion_that_is_too_coarse_is_told(exact: Any) -> None:

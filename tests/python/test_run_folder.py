@@ -569,7 +569,7 @@ def test_a_run_that_began_with_a_gaussian_split_goes_on_with_it(
     written.write_text(written.read_text().replace('pme_split = "gaussian"\n', ""))
     checkpoint = read_checkpoint(folders[1] / "checkpoint.qmd")
     physics = checkpoint.provenance["physics"]
-    del physics["nonbonded.pme_bandwidth"]
+    del physics["nonbonded.pme_bandwidth"], physics["nonbonded.pme_window"]
     assert config.as_begun({**physics, "nonbonded.pme_order": 5}).nonbonded.pme_order == 5
     write_checkpoint(folders[1] / "checkpoint.qmd", checkpoint)
     runner.resume(folders[1], {("run", "steps"): STEPS})
@@ -578,6 +578,24 @@ def test_a_run_that_began_with_a_gaussian_split_goes_on_with_it(
     # and a run of this version with the one that it began with
     with pytest.raises(QuiltError, match=r"changed nonbonded\.pme_alpha"):
         runner.resume(folders[0], {("nonbonded", "pme_split"): "prolate"})
+
+
+def test_a_run_that_began_with_splines_goes_on_with_them(inputs: Any, tmp_path: Path) -> None:
+    """Versions that knew no other windows said nothing of them; resumed twice."""
+    folders = [tmp_path / "whole", tmp_path / "out"]
+    for folder, steps in zip(folders, (STEPS, STEPS // 3), strict=True):
+        config = make_config(inputs, folder, nonbonded__pme_window=0.0, run__steps=steps)
+        runner.start(config)
+    written = folders[1] / "config.toml"
+    assert "pme_window" in written.read_text()
+    written.write_text(re.sub(r"pme_window = .*\n", "", written.read_text()))
+    checkpoint = read_checkpoint(folders[1] / "checkpoint.qmd")
+    del checkpoint.provenance["physics"]["nonbonded.pme_window"]
+    write_checkpoint(folders[1] / "checkpoint.qmd", checkpoint)
+    for steps in (2 * STEPS // 3, STEPS):
+        runner.resume(folders[1], {("run", "steps"): steps})
+    last = [read_checkpoint(folder / "checkpoint.qmd") for folder in folders]
+    assert quiltmd.digest(last[0].state) == quiltmd.digest(last[1].state)
 
 
 def test_a_run_whose_settings_had_other_names_goes_on(inputs: Any, tmp_path: Path) -> None:

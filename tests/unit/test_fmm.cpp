@@ -12,6 +12,7 @@
 #include "computes/long_range/pme/setup.h"
 #include "device/host/kernels.h"
 #include "mesh_rank.h"
+#include "splines.h"
 
 namespace quiltmd::test {
 namespace {

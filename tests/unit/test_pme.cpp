@@ -10,12 +10,13 @@
 
 #include "check.h"
 #include "computes/long_range/ewald_split.h"
-#include "computes/long_range/pme/bspline.h"
+#include "computes/long_range/pme/mesh_window.h"
 #include "computes/long_range/pme/setup.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "device/host/kernels.h"
 #include "math/error.h"
 #include "mesh_rank.h"
+#include "splines.h"
 
 namespace quiltmd::test {
 namespace {
@@ -64,25 +65,103 @@ double direct_real(const System& s, const Box& box, const std::vector<Vec3d>& po
   return pair_sum(s, box, positions, [&](double r) { return std::erfc(alpha * r) / r; });
 }
 
-void splines_agree() {
-  const SplinePolynomials p = spline_polynomials<5>();
-  for (double t = 0; t < 1; t += 0.137) {
-    double w[5], s[5], sum = 0;
-    bspline<5>(t, w, s);
-    for (int j = 0; j < 5; ++j) {
-      double pw = 0, ps = 0;
-      for (int d = 4; d >= 0; --d) pw = pw * t + p.weight[d][j];
-      for (int d = 3; d >= 0; --d) ps = ps * t + p.slope[d][j];
-      CHECK_NEAR(pw, w[j], 2e-7);
-      CHECK_NEAR(ps, s[j], 4e-7);
-      sum += w[j];
-    }
-    CHECK_NEAR(sum, 1, 1e-14);
-    double up[5], down[5], unused[5];
-    bspline<5>(t + 1e-6, up, unused);
-    bspline<5>(t - 1e-6, down, unused);
-    for (int j = 0; j < 5; ++j) CHECK_NEAR((up[j] - down[j]) / 2e-6, s[j], 1e-8);
+void splines_are_those_of_the_definition() {
+  for (int order = 3; order <= MeshWindow::kMaxOrder; ++order) {
+    const MeshWindow window = MeshWindow::bspline(order);
+    for (double t = 0; t < 1; t += 0.137)
+      for (int j = 0; j < order; ++j) {
+        const double x = t + order - 1 - j;
+        CHECK_NEAR(window.weight(j, t), spline(order, x), 1e-13);
+        CHECK_NEAR(window.slope(j, t), spline(order - 1, x) - spline(order - 1, x - 1), 1e-12);
+      }
+    for (const double theta : {1e-9, 0.7, 3., 9.})
+      CHECK_NEAR(window.transform(theta), std::pow(std::sin(theta / 2) / (theta / 2), order),
+                 1e-12);
   }
+}
+
+// Rounded to single precision, weights have the sum that they had.
+void rounded_weights_have_their_sum() {
+  for (const int order : {4, 5}) {
+    const WindowPolynomials kernels = MeshWindow::bspline(order).polynomials();
+    double sum = 0;
+    for (int j = 0; j < order; ++j) sum += static_cast<double>(kernels.weight[0][j]);
+    double others = 0;
+    for (int d = 2; d < order; d += 2)
+      for (int j = 0; j < order; ++j)
+        others += static_cast<double>(kernels.weight[d][j]) / (1 << d);
+    CHECK_NEAR(sum, 1, 3e-9);
+    CHECK_NEAR(others, 0, 3e-9);
+  }
+}
+
+// The windows that kernels have, of a split and a spacing.
+MeshWindow window_for(int order, double bandwidth, double spacing) {
+  NonbondedSettings settings;
+  settings.bandwidth = bandwidth;
+  settings.order = order;
+  settings.window_spacing = spacing;
+  return window_of(settings);
+}
+
+// Even, of mean one, and continuous with its slope; so are the single-precision polynomials, nearly.
+void windows_are_smooth() {
+  for (const int order : {4, 5})
+    for (const double spacing : {0.05, 0.17, 0.28}) {
+      const MeshWindow window = window_for(order, 10, spacing);
+      const WindowPolynomials kernels = window.polynomials();
+      CHECK_NEAR(window.transform(0), 1, 1e-12);
+      for (int j = 0; j <= order; ++j) {  // where piece j - 1 begins, j ends
+        const double ends = j < order ? window.weight(j, 1) : 0,
+                     begins = j ? window.weight(j - 1, 0) : 0;
+        const double ends_at = j < order ? window.slope(j, 1) : 0,
+                     begins_at = j ? window.slope(j - 1, 0) : 0;
+        CHECK_NEAR(ends, begins, 1e-12);
+        CHECK_NEAR(ends_at, begins_at, 1e-12);
+      }
+      for (int j = 0; j < order; ++j)
+        for (double t = 0; t < 1; t += 0.137) {
+          double weight = 0, slope = 0;
+          for (int d = order - 1; d >= 0; --d) weight = weight * (t - 0.5) + kernels.weight[d][j];
+          for (int d = order - 2; d >= 0; --d) slope = slope * (t - 0.5) + kernels.slope[d][j];
+          CHECK_NEAR(weight, window.weight(j, t), 2e-7);
+          CHECK_NEAR(slope, window.slope(j, t), 5e-7);
+          CHECK_NEAR(window.weight(order - 1 - j, 1 - t), window.weight(j, t), 1e-12);
+          const double step = 1e-6;
+          CHECK_NEAR((window.weight(j, t + step) - window.weight(j, t - step)) / (2 * step),
+                     window.slope(j, t), 1e-8);
+        }
+    }
+}
+
+// The integral that windows make least (mesh_window.h), by Simpson's rule and an explicit sum over aliases.
+double aliasing_of(const MeshWindow& window, double bandwidth, double spacing) {
+  NonbondedSettings settings;
+  settings.bandwidth = bandwidth;
+  const auto split = ewald_split(settings);
+  const int steps = 200;
+  double sum = 0;
+  for (int n = 0; n <= steps; ++n) {
+    const double theta = kPi * n / steps, m = theta / (2 * kPi * spacing);
+    const double size = split->transform(m * m).value;
+    for (const int alias : {-2, -1, 1, 2}) {
+      const double there = theta + 2 * kPi * alias,
+                   product = size * there * window.transform(there);
+      sum += (n % steps == 0 ? 1 : n % 2 ? 4 : 2) * product * product;
+    }
+  }
+  return sum * kPi / (3 * steps);
+}
+
+// Windows for other spacings alias more; B-splines far more.
+void windows_alias_least() {
+  for (const int order : {4, 5})
+    for (const double spacing : {0.15, 0.25}) {
+      const double least = aliasing_of(window_for(order, 10, spacing), 10, spacing);
+      for (const double other : {0.8, 0.95, 1.05, 1.2})
+        CHECK(aliasing_of(window_for(order, 10, other * spacing), 10, spacing) > 1.001 * least);
+      CHECK(aliasing_of(MeshWindow::bspline(order), 10, spacing) > (order == 4 ? 1.5 : 20) * least);
+    }
 }
 
 void reference_meets_direct_sum() {
@@ -150,12 +229,13 @@ void prolate_split_gives_the_same_sum() {
 }
 
 // By differences of the energy in boxes strained a little, waves included that the spectrum ends with.
-void prolate_virial_is_that_of_the_energy() {
+void prolate_virial_is_that_of_the_energy(double window) {
   Random random(4);
   std::vector<Vec3d> positions;
   const System s = free_charges(12, random, positions, kTilted);
   NonbondedSettings settings;
   settings.bandwidth = 9;
+  settings.window_spacing = window;
   settings.grid = {20, 18, 20};
   const auto energy_of = [&](double factor) {
     const Box box{factor * kTilted.ax, factor * kTilted.bx, factor * kTilted.by,
@@ -173,6 +253,10 @@ void prolate_virial_is_that_of_the_energy() {
   const Evaluation here = energy_of(1);
   const double trace = here.energy[kVirial] + here.energy[kVirial + 1] + here.energy[kVirial + 2];
   CHECK_NEAR(trace / -slope, 1, 1e-5);
+}
+
+void virials_are_those_of_the_energy() {
+  for (const double window : {0.0, 0.13}) prolate_virial_is_that_of_the_energy(window);
 }
 
 void rock_salt_has_its_madelung_energy() {
@@ -199,12 +283,10 @@ void rock_salt_has_its_madelung_energy() {
   CHECK_NEAR(madelung, 1.747564594633, 1e-8);
 }
 
-void reference_force_is_minus_gradient() {
+void reference_force_is_minus_gradient(NonbondedSettings settings) {
   Random random(3);
   std::vector<Vec3d> positions;
   const System s = free_charges(10, random, positions, kTilted);
-  NonbondedSettings settings;
-  settings.alpha = 3;
   settings.grid = {16, 15, 18};
   Evaluation out;
   reference_pme(s, settings, kTilted, positions, out);
@@ -220,6 +302,19 @@ void reference_force_is_minus_gradient() {
         energy[side] = there.energy[kReciprocal];
       }
       CHECK_NEAR(-(energy[1] - energy[0]) / (2 * step), out.forces[a][d], 1e-4);
+    }
+}
+
+void forces_are_minus_gradients() {
+  NonbondedSettings settings;
+  settings.alpha = 3;
+  reference_force_is_minus_gradient(settings);
+  settings.alpha = 0;
+  settings.bandwidth = 10;
+  for (settings.order = 4; settings.order <= 5; ++settings.order)
+    for (const double window : {0.0, 0.16}) {
+      settings.window_spacing = window;
+      reference_force_is_minus_gradient(settings);
     }
 }
 
@@ -301,18 +396,19 @@ void virial_is_right_where_the_spectrum_ends() {
 }
 
 void nothing_depends_on_instruction_set() {
-  const MeshCase& c = kMeshCases[2];
-  Random random(6);
-  std::vector<Vec3d> positions;
-  const System s = free_charges(300, random, positions, c.box);
-  const MeshResult best = run_kernels(c, s, positions, 1, 1);
-  for (int64_t sets = hwy::SupportedTargets(); sets; sets &= sets - 1) {
-    hwy::SetSupportedTargetsForTest(sets & -sets);
+  for (const MeshCase& c : {kMeshCases[2], kMeshCases[9]}) {
+    Random random(6);
+    std::vector<Vec3d> positions;
+    const System s = free_charges(300, random, positions, c.box);
+    const MeshResult best = run_kernels(c, s, positions, 1, 1);
+    for (int64_t sets = hwy::SupportedTargets(); sets; sets &= sets - 1) {
+      hwy::SetSupportedTargetsForTest(sets & -sets);
+      hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+      CHECK(same(best, run_kernels(c, s, positions, 1, 1)));
+      hwy::SetSupportedTargetsForTest(0);
+    }
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    CHECK(same(best, run_kernels(c, s, positions, 1, 1)));
-    hwy::SetSupportedTargetsForTest(0);
   }
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 // No atom may touch a plane outside the range that its patch announces.
@@ -366,13 +462,16 @@ void grids_for_gpus_have_small_factors() {
 int main() {
   using namespace quiltmd::test;
   return run_all(
-      {{"splines agree", splines_agree},
+      {{"splines are those of the definition", splines_are_those_of_the_definition},
+       {"rounded weights have their sum", rounded_weights_have_their_sum},
+       {"windows are smooth", windows_are_smooth},
+       {"windows alias least", windows_alias_least},
        {"reference meets direct sum", reference_meets_direct_sum},
        {"split does not matter", split_does_not_matter},
        {"rock salt has its Madelung energy", rock_salt_has_its_madelung_energy},
        {"prolate split gives the same sum", prolate_split_gives_the_same_sum},
-       {"prolate virial is that of the energy", prolate_virial_is_that_of_the_energy},
-       {"reference force is minus gradient", reference_force_is_minus_gradient},
+       {"virials are those of the energy", virials_are_those_of_the_energy},
+       {"forces are minus gradients", forces_are_minus_gradients},
        {"dispersion is the mean of all pairs", dispersion_is_the_mean_of_all_pairs},
        {"nothing depends on threads or ranks", nothing_depends_on_threads_or_ranks},
        {"virial is right where the spectrum ends", virial_is_right_where_the_spectrum_ends},

@@ -31,43 +31,75 @@ _FITTED_ALPHA, _BY_ALPHA = 3.0, {4: 3.3, 5: 1.8}  # 1/nm
 _DIRECT_SHARE, _SPLINE_SHARE = 0.63, 0.73  # of the tolerance; their squares sum up to 0.93
 
 
-class _ProlateFit(NamedTuple):
-    """Of a prolate split with splines of one order: the logarithm of the error of the mesh.
+class _PowerLaw(NamedTuple):
+    """An error; its logarithm is a sum over those of bandwidth c, cutoff and spacing h.
 
-    With a bandwidth c, a cutoff and a spacing h: `constant` + `by_spacing` ln(h/0.2 nm) -
-    `by_cutoff` ln(cutoff/0.9 nm) + `by_bandwidth` ln(c/10), and a hump where the planes of the grid
-    are some 0.18 nm apart, so that its aliases meet the structure of water.  Below a cutoff of 0.6
-    nm, which the fit does not reach, `by_short_cutoff` ln(0.6 nm/cutoff) is added.
+    `constant` + `by_spacing` ln(h/0.2 nm) - `by_cutoff` ln(cutoff/0.9 nm) + `by_bandwidth` ln(c/10)
     """
 
     constant: float
     by_spacing: float
     by_cutoff: float
     by_bandwidth: float
+
+    def __call__(self, bandwidth: float, cutoff: float, spacing: float) -> float:
+        return math.exp(
+            self.constant
+            + self.by_spacing * math.log(spacing / 0.2)
+            - self.by_cutoff * math.log(cutoff / 0.9)
+            + self.by_bandwidth * math.log(bandwidth / 10)
+        )
+
+
+class _WindowFit(NamedTuple):
+    """Errors of the mesh of a prolate split with windows of least aliasing.
+
+    Of charges as they are in water, and of each by itself, with what its aliases do to it: this
+    counts on fine grids, with short cutoffs or small tolerances.
+    """
+
+    together: _PowerLaw
+    alone: _PowerLaw
+
+    def error(self, bandwidth: float, cutoff: float, spacing: float, planes: float) -> float:
+        """Relative rms error of forces; `spacing`: along edges, `planes`: between planes, nm.
+
+        The waves that a grid confuses with others differ by 2 pi/`planes`: the shorter these are,
+        the larger their forces.
+        """
+        together, alone = (law(bandwidth, cutoff, spacing) for law in self)
+        return spacing / planes * math.hypot(together, alone)
+
+
+class _SplineFit(NamedTuple):
+    """The same with B-splines.
+
+    There is a hump where the planes of the grid are some 0.18 nm apart, so that its aliases meet
+    the structure of water, and below a cutoff of 0.6 nm, which the law does not reach, a power
+    `by_short_cutoff` of 0.6 nm/cutoff.
+    """
+
+    law: _PowerLaw
     hump: float
     hump_at: float
     hump_width: float
     by_short_cutoff: float
 
     def error(self, bandwidth: float, cutoff: float, spacing: float, planes: float) -> float:
-        """Relative rms error of forces; `spacing`: along edges, `planes`: between planes, nm.
-
-        The waves that splines confuse with others differ by 2 pi/`planes`: the shorter these are,
-        the larger their forces.
-        """
-        return (spacing / planes) * math.exp(
-            self.constant
-            + self.by_spacing * math.log(spacing / 0.2)
-            - self.by_cutoff * math.log(cutoff / 0.9)
-            + self.by_bandwidth * math.log(bandwidth / 10)
-            + self.by_short_cutoff * max(0.0, math.log(0.6 / cutoff))
-            + self.hump * math.exp(-0.5 * ((planes - self.hump_at) / self.hump_width) ** 2)
-        )
+        """As of `_WindowFit`."""
+        hump = self.hump * math.exp(-0.5 * ((planes - self.hump_at) / self.hump_width) ** 2)
+        beyond_law = math.exp(hump) * math.pow(max(1.0, 0.6 / cutoff), self.by_short_cutoff)
+        return spacing / planes * beyond_law * self.law(bandwidth, cutoff, spacing)
 
 
-_PROLATE_MESH = {
-    4: _ProlateFit(-7.6058, 3.3349, 4.9581, 2.6973, 0.6592, 0.1886, 0.0508, 2.0),
-    5: _ProlateFit(-8.9298, 4.6296, 6.3523, 3.5661, 0.6535, 0.1842, 0.0461, 1.0),
+# By order.
+_WINDOW_MESH = {
+    4: _WindowFit(_PowerLaw(-7.519, 3.595, 4.28, 2.302), _PowerLaw(-10.279, 2.789, 7.301, 3.97)),
+    5: _WindowFit(_PowerLaw(-10.315, 5.81, 7.159, 4.053), _PowerLaw(-12.12, 4.161, 7.653, 4.12)),
+}
+_SPLINE_MESH = {
+    4: _SplineFit(_PowerLaw(-7.6058, 3.3349, 4.9581, 2.6973), 0.6592, 0.1886, 0.0508, 2.0),
+    5: _SplineFit(_PowerLaw(-8.9298, 4.6296, 6.3523, 3.5661), 0.6535, 0.1842, 0.0461, 1.0),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
 # Of the top level of the fast multipole method.
@@ -121,14 +153,32 @@ def pme_parameters(
     return alpha, _grid_of_spacing(box, spacing, "pme")
 
 
+class ProlateMesh(NamedTuple):
+    """A prolate split and its mesh.
+
+    `bandwidth`, `grid` (points along the edges), and `window`: the spacing, nm, for which windows
+    of least aliasing are made, the largest of the grid's, or 0: B-splines.
+    """
+
+    bandwidth: float
+    grid: tuple[int, int, int]
+    window: float
+
+
 def prolate_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
-) -> tuple[float, tuple[int, int, int]]:
-    """Bandwidth of the prolate split and charge grid for a relative rms error of forces.
+    box: NDArray[np.float64],
+    cutoff: float,
+    tolerance: float,
+    order: int = 5,
+    *,
+    splines: bool = False,
+) -> ProlateMesh:
+    """Bandwidth of the prolate split, charge grid and window for a relative rms error of forces.
 
     Waves beyond c/cutoff are left out; they are (0.44 nm/cutoff) c^1.09 exp(-c) of the forces.  A
     larger bandwidth c leaves out less and needs a finer grid (Liang, Lu, Barnett, Greengard and
-    Jiang, arXiv:2505.09727).  The bandwidth that allows the coarsest grid is chosen.
+    Jiang, arXiv:2505.09727).  Of the bandwidths that allow the coarsest grid, or one by 1 % finer,
+    the smallest is chosen.
 
     Parameters
     ----------
@@ -139,23 +189,39 @@ def prolate_parameters(
     tolerance:
         Error of all forces relative to their root mean square.
     order:
-        Of the splines, 4 or 5.
+        Of the window, 4 or 5.
+    splines:
+        For B-splines in place of windows of least aliasing.
 
     Raises
     ------
     QuiltError
         Where more than 2^31 grid points would be needed, or no bandwidth is enough.
     """
+    if splines:
+        return ProlateMesh(*_prolate_mesh(box, cutoff, tolerance, _SPLINE_MESH[order], 1.0), 0.0)
+    bandwidth, grid = _prolate_mesh(box, cutoff, tolerance, _WINDOW_MESH[order], 0.99)
+    return ProlateMesh(bandwidth, grid, round(grid_spacing(grid, box), 4))
+
+
+def _prolate_mesh(
+    box: NDArray[np.float64],
+    cutoff: float,
+    tolerance: float,
+    fit: _WindowFit | _SplineFit,
+    nearly: float,
+) -> tuple[float, tuple[int, int, int]]:
     heights = 1 / np.linalg.norm(np.linalg.inv(box), axis=0)
     flatness = float((heights / np.linalg.norm(box, axis=1)).min())
-    grids = _prolate_grids(cutoff, tolerance, order, flatness)
-    spacing, bandwidth = max(grids, default=(0.0, 0.0))
-    if not bandwidth:
+    grids = list(_prolate_grids(cutoff, tolerance, fit, flatness))
+    if not grids:
         least = beyond_bandwidth(_BANDWIDTHS[-1], cutoff) / _PROLATE_SHARE
         raise QuiltError(
             f"pme_tolerance {tolerance:g} cannot be reached in single precision with a cutoff of "
             f"{cutoff:g} nm: choose {1.1 * least:.1e} or more, or a longer cutoff"
         )
+    coarsest, _ = max(grids)
+    spacing, bandwidth = next(one for one in grids if one[0] >= nearly * coarsest)
     return bandwidth, _grid_of_spacing(box, spacing, "pme")
 
 
@@ -164,7 +230,7 @@ def fmm_parameters(
 ) -> tuple[float, tuple[int, int, int]]:
     """Bandwidth and grid of the fast multipole method for a relative rms error of forces.
 
-    Those of `prolate_parameters` with splines of order 5, whose errors levels increase by some per
+    As `prolate_parameters`, but for B-splines of order 5, whose errors levels increase by some per
     cent.  Numbers of grid points are raised to multiples of 2^levels, such that the grid of the top
     level has at most 1,000 points.
 
@@ -182,7 +248,7 @@ def fmm_parameters(
     QuiltError
         Where more than 2^31 grid points would be needed.
     """
-    bandwidth, fewest = prolate_parameters(box, cutoff, tolerance, 5)
+    bandwidth, fewest = _prolate_mesh(box, cutoff, tolerance, _SPLINE_MESH[5], 1.0)
     levels = 1
     while math.prod(fewest) > _TOP_POINTS * 8**levels and min(fewest) >> levels > _LEAST_TOP_EDGE:
         levels += 1
@@ -191,24 +257,23 @@ def fmm_parameters(
 
 
 def _prolate_grids(
-    cutoff: float, tolerance: float, order: int, flatness: float
+    cutoff: float, tolerance: float, fit: _WindowFit | _SplineFit, flatness: float
 ) -> Iterator[tuple[float, float]]:
     """For each possible bandwidth: the coarsest spacing within the tolerance, and the bandwidth.
 
     `flatness`: the smallest height of the cell over its edge.
     """
-    mesh = _PROLATE_MESH[order]
     for bandwidth in _BANDWIDTHS:
         left = (_PROLATE_SHARE * tolerance) ** 2 - beyond_bandwidth(bandwidth, cutoff) ** 2
         if left <= 0:
             continue
         low, high = 1e-3, coarsest_spacing(bandwidth, cutoff)
-        if mesh.error(bandwidth, cutoff, high, flatness * high) <= math.sqrt(left):
+        if fit.error(bandwidth, cutoff, high, flatness * high) <= math.sqrt(left):
             yield high, round(bandwidth, 1)
             continue
         for _ in range(50):
             middle = 0.5 * (low + high)
-            error = mesh.error(bandwidth, cutoff, middle, flatness * middle)
+            error = fit.error(bandwidth, cutoff, middle, flatness * middle)
             fits = error <= math.sqrt(left)
             low, high = (middle, high) if fits else (low, middle)
         yield low, round(bandwidth, 1)

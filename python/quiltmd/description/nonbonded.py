@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,23 +72,29 @@ class Nonbonded:
         the cutoff, and of each charge on itself (GROMACS), or not (OpenMM; pair forces then take
         longer).
     pme_order:
-        Order of the B-splines, 4 or 5; None: 5, but 4 in boxes below 600 nm^3, where a finer grid
-        costs less than wider splines, for tolerances from 1e-4, without `pme_grid` and
+        Order of the window that spreads a charge over the grid, 4 or 5: the number of points in
+        each direction.  None: 5, but 4 in boxes below 600 nm^3, where a finer grid costs less than
+        a wider window, for tolerances from 1e-4, without `pme_grid` and
         `lj_pme_grid`.
     pme_tolerance:
         Relative rms error of forces; determines the parameter of the split and the grid, if these
         are not given.
     pme_split:
         Function that splits 1/r between pairs and mesh: "prolate" (the default), whose pair
-        potential is zero beyond the cutoff and whose mesh needs a third (order 5) or half (order 4)
-        of the points, or "gaussian", as in OpenMM and GROMACS.  The sum of all energies is the same
-        within the tolerance; direct and reciprocal energies differ.
+        potential is zero beyond the cutoff and whose mesh needs a fifth (order 5) or a third
+        (order 4) of the points, or "gaussian", as in OpenMM and GROMACS, with B-splines.  The sum
+        of all energies is the same within the tolerance; direct and reciprocal energies differ.
     pme_alpha:
         Ewald splitting parameter of a Gaussian, 1/nm; given together with `pme_grid`.
     pme_bandwidth:
         Bandwidth of a prolate split, 4 to 20; given together with `pme_grid`.
     pme_grid:
         Charge grid (nx, ny, nz); given together with `pme_alpha` or `pme_bandwidth`.
+    pme_window:
+        Grid spacing, nm, for which the windows of a prolate split have the least aliasing; given
+        together with `pme_bandwidth` and `pme_grid`, whose largest spacing along an edge it should
+        be.  0: B-splines, with a grid for these.  None: that of the grid which the tolerance
+        determines; with `pme_grid` B-splines.
     lennard_jones:
         "cutoff", or "pme", with the method pme: beyond the cutoff the dispersion, with C6
         coefficients by the geometric rule, is summed on a second mesh, with `pme_order`.  Within
@@ -156,7 +162,7 @@ class Nonbonded:
     )
     pme_order: Annotated[Literal[4, 5] | None, _Pme] = Field(
         default=None,
-        description="Order of the PME B-splines, 4 or 5; default: 5, in small boxes 4.",
+        description="Order of the PME windows, 4 or 5; default: 5, in small boxes 4.",
     )
     pme_tolerance: Annotated[float, _Pme] = Field(
         default=5e-4,
@@ -186,6 +192,13 @@ class Nonbonded:
         default=None,
         description="PME grid, NX,NY,NZ, instead of pme_tolerance; needs pme_alpha or "
         "pme_bandwidth.",
+    )
+    pme_window: Annotated[Nanometres | None, _Pme] = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="Grid spacing for which PME windows of least aliasing are made, nm, with "
+        "pme_bandwidth and pme_grid; 0, and the default with pme_grid: B-splines.",
     )
     lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
         default="cutoff",
@@ -248,6 +261,7 @@ class Nonbonded:
     def __post_init__(self) -> None:
         for of in ("pme", "lj_pme"):
             self._check_mesh(of)
+        self._check_window()
         if self.pme_grid is not None and self.pme_split is not None:
             raise ValueError(
                 "give either pme_split, which sets the grid by the tolerance, or pme_grid: leave "
@@ -283,6 +297,20 @@ class Nonbonded:
         tolerance = f"{of}_tolerance"
         if getattr(self, tolerance) != getattr(Nonbonded, tolerance):
             raise ValueError(f"{of}_grid replaces {tolerance}: leave one of them out")
+
+    def _check_window(self) -> None:
+        if self.pme_window is None:
+            return
+        if self.pme_split == "gaussian" or self.pme_alpha is not None:
+            raise ValueError(
+                "pme_window is for the prolate split, and a gaussian one is chosen: leave out "
+                "pme_window"
+            )
+        if self.pme_window > 0 and self.pme_bandwidth is None:
+            raise ValueError(
+                "pme_window is the spacing of pme_grid, and needs it and pme_bandwidth: leave it "
+                "out, or give it as 0 for B-splines"
+            )
 
     def _check_lj_pme(self) -> None:
         if self.lennard_jones == "pme":
@@ -360,7 +388,11 @@ class Nonbonded:
 
     def _mesh_overridden(self, of: str, given: Mapping[str, Any]) -> dict[str, Any]:
         tolerance = f"{of}_tolerance"
-        of_split = ("pme_split", "pme_alpha", "pme_bandwidth") if of == "pme" else ("lj_pme_alpha",)
+        of_split = (
+            ("pme_split", "pme_alpha", "pme_bandwidth", "pme_window")
+            if of == "pme"
+            else ("lj_pme_alpha",)
+        )
         without = dict.fromkeys((*of_split, f"{of}_grid"))
         if f"{of}_grid" in given:
             return {**without, tolerance: getattr(Nonbonded, tolerance)}
@@ -414,15 +446,16 @@ class Nonbonded:
                 f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
         order = 5 if box is None else self._order(box)
-        alpha, bandwidth, grid = self._charge_mesh(box, order)
+        mesh = self._charge_mesh(box, order)
         lj_alpha, lj_grid = self._dispersion_mesh(box, order)
         return {
             "cutoff": self.cutoff,
             "method": self.method,
             "pme_order": order,
-            "pme_alpha": alpha,
-            "pme_bandwidth": bandwidth,
-            "pme_grid": grid,
+            "pme_alpha": mesh.alpha,
+            "pme_bandwidth": mesh.bandwidth,
+            "pme_grid": mesh.grid,
+            "pme_window": mesh.window,
             "lennard_jones": self.lennard_jones,
             "lj_pme_alpha": lj_alpha,
             "lj_pme_grid": lj_grid,
@@ -453,22 +486,24 @@ class Nonbonded:
         by_tolerance = self.pme_grid is None and self.lj_pme_grid is None
         return 4 if is_small and is_loose and by_tolerance else 5
 
-    def _charge_mesh(
-        self, box: NDArray[np.float64] | None, order: int
-    ) -> tuple[float, float, tuple[int, int, int]]:
-        """Alpha or bandwidth, and grid, stated or by the tolerance; 0 what there is none of."""
+    def _charge_mesh(self, box: NDArray[np.float64] | None, order: int) -> _ChargeMesh:
+        """Stated or by the tolerance."""
         if self.method not in ("pme", "fmm") or box is None:
-            return 0.0, 0.0, (0, 0, 0)
+            return _ChargeMesh()
         if self.method == "fmm":
-            return 0.0, *self._fmm_mesh(box)
+            bandwidth, grid = self._fmm_mesh(box)
+            return _ChargeMesh(bandwidth=bandwidth, grid=grid)
         if self.pme_grid is not None:
             refuse_large_grid(self.pme_grid, "pme")
-            return self.pme_alpha or 0.0, self.pme_bandwidth or 0.0, self.pme_grid
+            stated = (self.pme_alpha or 0.0, self.pme_bandwidth or 0.0)
+            return _ChargeMesh(*stated, self.pme_grid, self.pme_window or 0.0)
         if self.pme_split == "gaussian":
             alpha, grid = pme_parameters(box, self.cutoff, self.pme_tolerance, order)
-            return alpha, 0.0, grid
-        bandwidth, grid = prolate_parameters(box, self.cutoff, self.pme_tolerance, order)
-        return 0.0, bandwidth, grid
+            return _ChargeMesh(alpha=alpha, grid=grid)
+        splines = self.pme_window == 0
+        return _ChargeMesh(
+            0.0, *prolate_parameters(box, self.cutoff, self.pme_tolerance, order, splines=splines)
+        )
 
     def _fmm_mesh(self, box: NDArray[np.float64]) -> tuple[float, tuple[int, int, int]]:
         """Bandwidth and grid of the fast multipole method, stated or by the tolerance."""
@@ -490,6 +525,15 @@ class Nonbonded:
         refuse_coarse_grid(self.lj_pme_grid, box)
         assert self.lj_pme_alpha is not None
         return self.lj_pme_alpha, self.lj_pme_grid
+
+
+class _ChargeMesh(NamedTuple):
+    """What the core is told of a split and its mesh; 0 what there is none of."""
+
+    alpha: float = 0.0
+    bandwidth: float = 0.0
+    grid: tuple[int, int, int] = (0, 0, 0)
+    window: float = 0.0
 
 
 def _defaults(needed: Only) -> dict[str, Any]:

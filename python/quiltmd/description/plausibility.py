@@ -118,6 +118,13 @@ def _grid_oddities(nonbonded: Nonbonded, box: NDArray[np.float64]) -> Iterator[s
         bandwidth = nonbonded.pme_bandwidth if of == "pme" else None
         if bandwidth is None:
             continue
+        window = nonbonded.pme_window
+        if window and not 0.8 * spacing < window < 1.25 * spacing:
+            yield (
+                f"pme_window = {window:g} nm is not the spacing of the pme_grid {points}: {apart}, "
+                "and for these windows forces of the mesh are less accurate; leave out pme_window, "
+                f"or give {spacing:.4g} nm"
+            )
         coarsest = coarsest_spacing(bandwidth, nonbonded.cutoff)
         if spacing > coarsest * (1 + 1e-6):
             yield (

@@ -305,6 +305,7 @@ class Config(Section):
             pme_alpha=chosen["pme_alpha"] or None,
             pme_bandwidth=chosen["pme_bandwidth"] or None,
             pme_grid=tuple(chosen["pme_grid"]),
+            pme_window=chosen["pme_window"] or None,
         )
         if stated.lennard_jones == "pme":
             stated = replace(
@@ -318,11 +319,16 @@ class Config(Section):
     def as_begun(self: AnyConfig, physics: dict[str, Any]) -> AnyConfig:
         """A copy for resuming a run that had this `physics` when it began.
 
-        Versions without a bandwidth had the Gaussian split, and order 4 in smaller boxes only.
+        Versions without a bandwidth had the Gaussian split, and order 4 in smaller boxes only;
+        those without a window had B-splines.
         """
         mesh = self.nonbonded
-        if "nonbonded.pme_bandwidth" in physics or mesh.method != "pme" or mesh.pme_grid:
+        if mesh.method != "pme" or mesh.pme_grid or "nonbonded.pme_window" in physics:
             return self
+        if "nonbonded.pme_bandwidth" in physics:
+            splines = None if mesh.pme_split == "gaussian" else 0.0
+            begun = replace(mesh, pme_window=splines)
+            return self.model_copy(update={"nonbonded": begun})
         split = mesh.pme_split or "gaussian"
         order = mesh.pme_order or physics.get("nonbonded.pme_order")
         begun = replace(mesh, pme_split=split, pme_order=order)

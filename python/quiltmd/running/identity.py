@@ -82,7 +82,8 @@ def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     before = kept_by_present_names(before)
-    known = defaults(Config) | {"nonbonded.pme_bandwidth": 0.0}  # as it is where there is none
+    # These are 0 where there are none.
+    known = defaults(Config) | {"nonbonded.pme_bandwidth": 0.0, "nonbonded.pme_window": 0.0}
     known |= {key: now.get(key) for key in _NOT_KEPT}
     found = []
     for key in sorted(before.keys() | now.keys()):

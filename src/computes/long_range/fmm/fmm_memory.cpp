@@ -5,17 +5,18 @@ namespace quiltmd {
 namespace {
 
 MeshSettings level_zero(const NonbondedSettings& settings) {
-  return {MeshOf::kCharges, settings.grid, ewald_split(settings)->fitted_transform(),
-          Moduli::kLeastSquares, 1};
+  return {MeshOf::kCharges,
+          settings.grid,
+          ewald_split(settings)->fitted_transform(),
+          Moduli::kLeastSquares,
+          MeshWindow::bspline(settings.order),
+          1};
 }
 
 }  // namespace
 
 FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings)
-    : levels(settings.grid),
-      mesh(slots, level_zero(settings), settings.order),
-      slots_(slots),
-      make_(slots.device) {
+    : levels(settings.grid), mesh(slots, level_zero(settings)), slots_(slots), make_(slots.device) {
   const auto points = static_cast<size_t>(levels.begin(levels.count + 1));
   charges = make_.zeros<int32_t>(points);
   potential_ = make_.zeros<float>(points);

@@ -167,10 +167,11 @@ void reference_fmm(const System& system, const NonbondedSettings& settings, cons
                    const std::vector<Vec3d>& positions, Evaluation& out) {
   const Int3 n = settings.grid;
   check_fmm_grid(settings.order, n);
+  const MeshWindow window = MeshWindow::bspline(settings.order);
   Grid charges(n);
   std::vector<Footprint> footprints;
   for (size_t a = 0; a < positions.size(); ++a) {
-    footprints.push_back(footprint(box, n, settings.order, positions[a]));
+    footprints.push_back(footprint(box, n, window, positions[a]));
     const Footprint& f = footprints.back();
     over_points(f, n, settings.order, [&](size_t at, int i, int j, int k) {
       charges.values[at] += system.charges[a] * f.weight[0][i] * f.weight[1][j] * f.weight[2][k];

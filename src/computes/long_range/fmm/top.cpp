@@ -27,7 +27,8 @@ std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& lev
   std::vector<TopWave> waves;
   const Reciprocal reciprocal = reciprocal_vectors(box);
   std::vector<double> moduli[3];
-  for (int d = 0; d < 3; ++d) moduli[d] = spline_moduli(Moduli::kLeastSquares, n[d], kFmmOrder);
+  const MeshWindow window = MeshWindow::bspline(kFmmOrder);
+  for (int d = 0; d < 3; ++d) moduli[d] = window_moduli(Moduli::kLeastSquares, n[d], window);
   for (int i = 0; i < n.x; ++i)
     for (int j = 0; j < n.y; ++j)
       for (int k = 0; k <= n.z / 2; ++k) {

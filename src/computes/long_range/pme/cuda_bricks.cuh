@@ -5,13 +5,12 @@
 // multiprocessors idle, and keeps the grid points that they reach in shared memory, one atom a
 // thread. Atoms at random places meet in the banks: an access of a warp takes 3.5 turns, unless they
 // are sorted by bank (cuda_bank_rows.cuh). Lanes side by side on one atom would not meet, but then
-// splines and addresses cost more instructions than that saves.
+// weights and addresses cost more instructions than that saves.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 
-#include "computes/long_range/pme/bspline.h"
 #include "computes/long_range/pme/divider.cuh"
 #include "computes/long_range/pme/mesh_frame.h"
 #include "computes/long_range/pme/operations.h"
@@ -161,30 +160,47 @@ __device__ __forceinline__ void widen(Piece& piece, const Int3& point) {
   }
 }
 
-// ---- Splines -------------------------------------------------------------------------------
+// ---- Weights -------------------------------------------------------------------------------
 
-template <int Order>
-inline constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
+// The sum over n = highest, highest - 2, ... of coefficient[n][j] z^(n/2), rounded down.
+template <int N>
+__device__ __forceinline__ float every_other(const float (&coefficient)[N][kWindowWidth], int j,
+                                             int highest, float z) {
+  float sum = coefficient[highest][j];
+#pragma unroll
+  for (int n = highest - 2; n >= 0; n -= 2) sum = __fmaf_rn(sum, z, coefficient[n][j]);
+  return sum;
+}
 
+// Of a polynomial p(u) and its mirror image p(-u) at once.
 template <int Order>
-__device__ __forceinline__ void spline_weights(float t, float (&weight)[Order]) {
-  constexpr SplinePolynomials spline = kSpline<Order>;
+__device__ __forceinline__ void find_weights(const WindowPolynomials& window, float t,
+                                             float (&weight)[Order]) {
+  constexpr int kEven = (Order - 1) / 2 * 2, kOdd = Order / 2 * 2 - 1;  // the highest powers
+  const float u = t - 0.5f, z = u * u;
 #pragma unroll
-  for (int j = 0; j < Order; ++j) {
-    weight[j] = spline.weight[Order - 1][j];
-#pragma unroll
-    for (int n = Order - 2; n >= 0; --n) weight[j] = __fmaf_rn(weight[j], t, spline.weight[n][j]);
+  for (int j = 0; j < Order / 2; ++j) {
+    const float even = every_other(window.weight, j, kEven, z);
+    const float odd = every_other(window.weight, j, kOdd, z);
+    weight[j] = __fmaf_rn(u, odd, even);
+    weight[Order - 1 - j] = __fmaf_rn(-u, odd, even);
   }
+  if constexpr (Order % 2 == 1) weight[Order / 2] = every_other(window.weight, Order / 2, kEven, z);
 }
 template <int Order>
-__device__ __forceinline__ void spline_slopes(float t, float (&slope)[Order]) {
-  constexpr SplinePolynomials spline = kSpline<Order>;
+__device__ __forceinline__ void find_slopes(const WindowPolynomials& window, float t,
+                                            float (&slope)[Order]) {
+  constexpr int kEven = (Order - 2) / 2 * 2, kOdd = (Order - 1) / 2 * 2 - 1;
+  const float u = t - 0.5f, z = u * u;
 #pragma unroll
-  for (int j = 0; j < Order; ++j) {
-    slope[j] = spline.slope[Order - 2][j];
-#pragma unroll
-    for (int n = Order - 3; n >= 0; --n) slope[j] = __fmaf_rn(slope[j], t, spline.slope[n][j]);
+  for (int j = 0; j < Order / 2; ++j) {
+    const float even = every_other(window.slope, j, kEven, z);
+    const float odd = every_other(window.slope, j, kOdd, z);
+    slope[j] = __fmaf_rn(u, odd, even);
+    slope[Order - 1 - j] = __fmaf_rn(u, odd, -even);
   }
+  if constexpr (Order % 2 == 1)
+    slope[Order / 2] = u * every_other(window.slope, Order / 2, kOdd, z);
 }
 
 // Bring the next of some numbers to the front. Loops over x use this and are not unrolled: as fast,

@@ -4,7 +4,7 @@
 // A block takes the atoms of a patch, or of a piece of one, and keeps the part of the grid that they
 // reach in shared memory: charges are added there by native integer atomics, then every grid point
 // goes to memory by one addition; for forces the brick's potential is read once. Neighbouring bricks
-// overlap by the width of the spline: larger ones would mean less traffic, but fewer blocks. An atom
+// overlap by the width of the window: larger ones would mean less traffic, but fewer blocks. An atom
 // that has left its brick goes to memory directly: slower, the same sums.
 #include <cuda_pipeline_primitives.h>
 
@@ -35,11 +35,12 @@ __device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
 
 // add(i, j, k, charge) for all grid points of an atom; the code has `Rows` rows side by side.
 template <int Order, int Rows, class F>
-__device__ __forceinline__ void share_out(const Vec3f& t, float charge, F add) {
+__device__ __forceinline__ void share_out(const WindowPolynomials& window, const Vec3f& t,
+                                          float charge, F add) {
   float x[Order], y[Order], z[Order];
-  spline_weights(t.x, x);
-  spline_weights(t.y, y);
-  spline_weights(t.z, z);
+  find_weights(window, t.x, x);
+  find_weights(window, t.y, y);
+  find_weights(window, t.z, z);
 #pragma unroll
   for (float& weight : x) weight *= charge * static_cast<float>(kChargeScale);
 #pragma unroll 1
@@ -59,8 +60,9 @@ __device__ __noinline__ void spread_outside(const SpreadCharges& op, Int3 first,
                                             float charge) {
   int32_t* const charges = op.charges;
   const Scattered<Order> at({op.grid.nx, op.grid.ny, op.grid.nz}, first);
-  share_out<Order, 1>(
-      t, charge, [&](int i, int j, int k, int value) { atomicAdd(charges + at(i, j, k), value); });
+  share_out<Order, 1>(op.window, t, charge, [&](int i, int j, int k, int value) {
+    atomicAdd(charges + at(i, j, k), value);
+  });
 }
 
 // One atom into the brick, or past it. Two of three atoms of water have no dispersion, and few a charge that
@@ -73,7 +75,7 @@ __device__ __forceinline__ void spread_atom(const SpreadCharges& op, const Brick
   if (place.inside && gridDim.y > 1) widen<Order>(piece, place.point);
   if (place.inside) {
     int* const at = brick_memory<int>() + place.offset(b);
-    share_out<Order, Order>(place.t, local.w, [&](int i, int j, int k, int value) {
+    share_out<Order, Order>(op.window, place.t, local.w, [&](int i, int j, int k, int value) {
       atomicAdd(at + i * b.plane + j * b.pitch + k, value);
     });
   } else {
@@ -145,13 +147,13 @@ struct Footprint {
   float x[Order], y[Order], z[Order];
   float slope_x[Order], slope_y[Order], slope_z[Order];
 
-  __device__ __forceinline__ explicit Footprint(const Vec3f& t) {
-    spline_weights(t.x, x);
-    spline_weights(t.y, y);
-    spline_weights(t.z, z);
-    spline_slopes(t.x, slope_x);
-    spline_slopes(t.y, slope_y);
-    spline_slopes(t.z, slope_z);
+  __device__ __forceinline__ Footprint(const WindowPolynomials& window, const Vec3f& t) {
+    find_weights(window, t.x, x);
+    find_weights(window, t.y, y);
+    find_weights(window, t.z, z);
+    find_slopes(window, t.x, slope_x);
+    find_slopes(window, t.y, slope_y);
+    find_slopes(window, t.z, slope_z);
   }
 
   // The gradient of the potential, whose value at a grid point is value(i, j, k), in grid
@@ -197,8 +199,9 @@ template <int Order>
 __device__ __noinline__ Vec3f gradient_outside(const GatherForces& op, Int3 first, Vec3f t) {
   const float* const potential = op.potential;
   const Scattered<Order> at({op.grid.nx, op.grid.ny, op.grid.nz}, first);
-  return Footprint<Order>(t).template gradient<1>(
-      [&](int i, int j, int k) { return potential[at(i, j, k)]; });
+  return Footprint<Order>(op.window, t).template gradient<1>([&](int i, int j, int k) {
+    return potential[at(i, j, k)];
+  });
 }
 
 // The potential of a piece's grid points.
@@ -254,7 +257,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
 
   for (int slot = first; slot - threadIdx.x < slots.end; slot += kThreads, local = local_of(slot)) {
     const Place<Order> place(b, piece, local);
-    Footprint<Order> footprint(place.t);
+    Footprint<Order> footprint(op.window, place.t);
     if (slot == first) {
       wait_for_previous();
       direct::await_peers(whole);

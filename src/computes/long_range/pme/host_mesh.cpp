@@ -19,7 +19,6 @@
 #include <limits>
 #include <vector>
 
-#include "computes/long_range/pme/bspline.h"
 #include "computes/long_range/pme/host_kernels.h"
 #include "computes/long_range/pme/mesh_frame.h"
 
@@ -29,23 +28,20 @@ namespace HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using Floats = hn::CappedTag<float, kSplineWidth>;
+using Floats = hn::CappedTag<float, kWindowWidth>;
 using Ints = hn::RebindToSigned<Floats>;
 constexpr int kWidth = static_cast<int>(hn::MaxLanes(Floats()));
-constexpr int kParts = kSplineWidth / kWidth;
+constexpr int kParts = kWindowWidth / kWidth;
 
-template <int Order>
-alignas(64) constexpr SplinePolynomials kSpline = spline_polynomials<Order>();
-
-// sum over d of coefficient[d][lane] t^d, d < Terms, for all lanes.
+// sum over d of coefficient[d][lane] (t - 1/2)^d, d < Terms, for all lanes.
 template <int Terms>
-HWY_INLINE void polynomial(const float (*coefficient)[kSplineWidth], float t, float* out) {
+HWY_INLINE void polynomial(const float (*coefficient)[kWindowWidth], float t, float* out) {
   const Floats d;
-  const auto vt = hn::Set(d, t);
-  for (int k = 0; k < kSplineWidth; k += kWidth) {
+  const auto u = hn::Set(d, t - 0.5f);
+  for (int k = 0; k < kWindowWidth; k += kWidth) {
     auto v = hn::LoadU(d, coefficient[Terms - 1] + k);
     for (int n = Terms - 2; n >= 0; --n)
-      v = hn::Add(hn::Mul(v, vt), hn::LoadU(d, coefficient[n] + k));
+      v = hn::Add(hn::Mul(v, u), hn::LoadU(d, coefficient[n] + k));
     hn::StoreU(v, d, out + k);
   }
 }
@@ -61,17 +57,17 @@ struct RowWeights {
 
 // A weight or slope array between zeros, so that it can be read shifted.
 struct Padded {
-  alignas(32) float values[3 * kSplineWidth] = {};
-  float* middle() { return values + kSplineWidth; }
+  alignas(32) float values[3 * kWindowWidth] = {};
+  float* middle() { return values + kWindowWidth; }
 };
 
 template <int Order>
 HWY_INLINE RowWeights row_weights(int first, int nz, Padded& weight, Padded& slope) {
-  const int over = first + kSplineWidth - nz;
+  const int over = first + kWindowWidth - nz;
   if (over <= 0) return {1, {first, 0}, {weight.middle(), nullptr}, {slope.middle(), nullptr}};
-  const int runs = kSplineWidth - over < Order ? 2 : 1;
+  const int runs = kWindowWidth - over < Order ? 2 : 1;
   const float *w = weight.middle() - over, *s = slope.middle() - over;
-  return {runs, {nz - kSplineWidth, 0}, {w, w + kSplineWidth}, {s, s + kSplineWidth}};
+  return {runs, {nz - kWindowWidth, 0}, {w, w + kWindowWidth}, {s, s + kWindowWidth}};
 }
 
 // The grid points that an atom reaches in x or y: Order consecutive ones around the boundary.
@@ -132,12 +128,12 @@ class Spreader {
  private:
   // Add an atom to those of its planes that are not -1.
   HWY_INLINE void add_atom(const Float4& local, float x_fraction, const int (&planes)[Order]) {
-    const auto& spline = kSpline<Order>.weight;
+    const auto& weights = op_.window.weight;
     const MeshFrame::Place y = frame_.place(1, local), z = frame_.place(2, local);
-    alignas(32) float wx[kSplineWidth], wy[kSplineWidth];
-    polynomial<Order>(spline, x_fraction, wx);
-    polynomial<Order>(spline, y.fraction, wy);
-    polynomial<Order>(spline, z.fraction, wz_.middle());
+    alignas(32) float wx[kWindowWidth], wy[kWindowWidth];
+    polynomial<Order>(weights, x_fraction, wx);
+    polynomial<Order>(weights, y.fraction, wy);
+    polynomial<Order>(weights, z.fraction, wz_.middle());
     const int ny = op_.grid.ny, nz = op_.grid.nz;
     const RowWeights row = row_weights<Order>(frame_.wrap(2, z.point - (Order - 1)), nz, wz_, wz_);
     int lines[Order];
@@ -153,7 +149,7 @@ class Spreader {
         if (planes[i] < 0) continue;
         const auto weight_x = hn::Set(d, charge * wx[i]);
         int32_t* plane = op_.charges + static_cast<ptrdiff_t>(planes[i]) * ny * nz + row.start[run];
-        for (int k = 0; k < kSplineWidth; k += kWidth) {
+        for (int k = 0; k < kWindowWidth; k += kWidth) {
           const auto weight_xz = hn::Mul(weight_x, hn::LoadU(d, row.weight[run] + k));
           for (int j = 0; j < Order; ++j) {
             int32_t* at = plane + line_at[j] + k;
@@ -271,16 +267,16 @@ class Gatherer {
 
   // Gradient of the potential in grid coordinates.
   HWY_INLINE Vec3f gradient(const Float4& local) {
-    const auto& spline = kSpline<Order>;
-    float w[2][kSplineWidth], s[2][kSplineWidth];
+    const WindowPolynomials& window = op_.window;
+    float w[2][kWindowWidth], s[2][kWindowWidth];
     MeshFrame::Place place[3];
     for (int d = 0; d < 3; ++d) place[d] = frame_.place(d, local);
     for (int d = 0; d < 2; ++d) {
-      polynomial<Order>(spline.weight, place[d].fraction, w[d]);
-      polynomial<Order - 1>(spline.slope, place[d].fraction, s[d]);
+      polynomial<Order>(window.weight, place[d].fraction, w[d]);
+      polynomial<Order - 1>(window.slope, place[d].fraction, s[d]);
     }
-    polynomial<Order>(spline.weight, place[2].fraction, wz_.middle());
-    polynomial<Order - 1>(spline.slope, place[2].fraction, sz_.middle());
+    polynomial<Order>(window.weight, place[2].fraction, wz_.middle());
+    polynomial<Order - 1>(window.slope, place[2].fraction, sz_.middle());
     const int nz = op_.grid.nz;
     const RowWeights row =
         row_weights<Order>(frame_.wrap(2, place[2].point - (Order - 1)), nz, wz_, sz_);
@@ -299,10 +295,10 @@ class Gatherer {
 
   // Weigh one run of eight points of all rows.
   HWY_INLINE Vec3f weigh(const Rows& rows, const RowWeights& row, int run,
-                         const float (&w)[2][kSplineWidth], const float (&s)[2][kSplineWidth]) {
+                         const float (&w)[2][kWindowWidth], const float (&s)[2][kWindowWidth]) {
     const Floats d;
-    alignas(32) float sum[3][kSplineWidth];
-    for (int k = 0; k < kSplineWidth; k += kWidth) {
+    alignas(32) float sum[3][kWindowWidth];
+    for (int k = 0; k < kWindowWidth; k += kWidth) {
       auto gx = hn::Zero(d), gy = hn::Zero(d), gz = hn::Zero(d);
       for (int i = 0; i < Order; ++i) {
         auto along = hn::Zero(d), across = hn::Zero(d);

@@ -21,11 +21,12 @@ std::vector<float> as_kernels_have(const std::vector<double>& charges) {
 
 }  // namespace
 
-MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int order)
-    : grid{mesh.points.x, mesh.points.y, mesh.points.z, order, {}, {}},
+MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh)
+    : grid{mesh.points.x, mesh.points.y, mesh.points.z, mesh.window.order(), {}, {}},
       of(mesh.of),
       slots_(slots),
       transform_(mesh.transform),
+      window_(mesh.window.polynomials()),
       strength_(mesh.strength),
       make_(slots.device) {
   const Int3 points = mesh.points;
@@ -36,7 +37,7 @@ MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int or
   const auto frequencies = static_cast<size_t>(points.z / 2 + 1);
   spectrum = make_.room<Complex>(filling_pages<Complex>(rows * frequencies));
   for (int d = 0; d < 3; ++d) {
-    const std::vector<double> moduli = spline_moduli(mesh.moduli, points[d], order);
+    const std::vector<double> moduli = window_moduli(mesh.moduli, points[d], mesh.window);
     moduli_[d] = make_.filled(std::vector<float>(moduli.begin(), moduli.end()));
   }
   box_ = make_.room<BoxOnMesh>(1);
@@ -92,6 +93,7 @@ SpreadCharges MeshMemory::spread_charges() const {
           slots_.owned_slots.data(),
           slots_.owned_capacity(),
           charges.data(),
+          window_,
           coefficients_.data()};
 }
 
@@ -126,6 +128,7 @@ GatherForces MeshMemory::gather_forces() const {
           slots_.owned_capacity(),
           potential.data(),
           charges.data(),
+          window_,
           coefficients_.data(),
           of};
 }
@@ -137,6 +140,7 @@ SumPotential MeshMemory::sum_potential(const MeshMemory& in) const {
           slots_.patches.data(),
           slots_.owned_patches(),
           in.potential.data(),
+          window_,
           coefficients_.data(),
           slots_.energy.data() + AlchemicalSums::kMeshSlope};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of smooth particle-mesh Ewald: charge grid, spectrum, potential, moduli of the splines;
+// The memory of smooth particle-mesh Ewald: charge grid, spectrum, potential, moduli of the window;
 // and the operations on them.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace quiltmd {
 
 class MeshMemory {
  public:
-  MeshMemory(const SlotMemory& slots, const MeshSettings& mesh, int order);
+  MeshMemory(const SlotMemory& slots, const MeshSettings& mesh);
 
   // The patch grid and its box hold from here on. Addresses stay as they are.
   void update_grid();
@@ -70,6 +70,7 @@ class MeshMemory {
 
   const SlotMemory& slots_;
   FittedTransform transform_;
+  WindowPolynomials window_;
   double strength_;
   int first_energy_ = 0;  // its kinds of energies begin here
   BufferMaker make_;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "computes/long_range/pme/bspline.h"
 #include "computes/long_range/pme/mesh_frame.h"
 #include "math/fixed.h"
 
@@ -17,14 +16,16 @@ QMD_HD double potential_at(const SumPotential& op, const Vec3d& position) {
   const int size[3] = {op.grid.nx, op.grid.ny, op.grid.nz};
   const Reciprocal& box = op.box->reciprocal;
   const double fraction[3] = {dot(box.a, position), dot(box.b, position), dot(box.c, position)};
-  double weight[3][Order], slope[Order];
+  double weight[3][Order];
   int point[3][Order];
   for (int d = 0; d < 3; ++d) {
     const double place = size[d] * (fraction[d] - std::floor(fraction[d])),
-                 first = std::floor(place);
-    bspline<Order>(place - first, weight[d], slope);
-    for (int j = 0; j < Order; ++j)
+                 first = std::floor(place), u = place - first - 0.5;
+    for (int j = 0; j < Order; ++j) {
+      weight[d][j] = op.window.weight[Order - 1][j];
+      for (int n = Order - 2; n >= 0; --n) weight[d][j] = weight[d][j] * u + op.window.weight[n][j];
       point[d][j] = onto_grid(static_cast<int>(first) - Order + 1 + j, size[d]);
+    }
   }
   double sum = 0;
   for (int i = 0; i < Order; ++i)

@@ -10,6 +10,7 @@
 
 #include "computes/long_range/ewald_split.h"
 #include "computes/long_range/pme/box_on_mesh.h"
+#include "computes/long_range/pme/mesh_window.h"
 #include "decomposition/conditions.h"
 #include "decomposition/energies.h"
 #include "decomposition/slots.h"
@@ -19,7 +20,6 @@ namespace quiltmd {
 // The charge grid holds charges as kernels have them (local.w = charge * sqrt(1/(4 pi eps0))) in
 // units of 2^-22: a sum up to 43 elementary charges per grid point, a resolution of 2e-8.
 inline constexpr double kChargeScale = 4194304.0;
-inline constexpr int kMaxPmeOrder = 5;
 
 struct Complex {
   float re, im;
@@ -27,7 +27,7 @@ struct Complex {
 
 struct PmeGrid {
   int nx, ny, nz;
-  int order;     // B-spline order, 4 or 5
+  int order;     // of the window, 4 or 5
   Int3 cells;    // patch grid, which fixes patch centres in fractions of the box
   Vec3d widths;  // of a patch, nm, roughly: launch shapes depend on it, results do not
   // Patch-centred coordinates keep single precision exact: grid coordinate of an atom =
@@ -50,6 +50,7 @@ struct SpreadCharges {
   const int32_t* slot_count;
   int slot_capacity;
   int32_t* charges;
+  WindowPolynomials window;
   const float*
       coefficients;  // by atom, of what is on the mesh; null: charges as kernels of pairs have them
 
@@ -85,7 +86,7 @@ struct ConvolveLines {
   const BoxOnMesh* box;
   int first, count;
   FittedTransform transform;
-  const float* moduli[3];  // of the splines, by dimension
+  const float* moduli[3];  // of the window, by dimension
   Complex* spectrum;
   int64_t* energy;
   MeshOf of;
@@ -184,6 +185,7 @@ struct GatherForces {
   int slot_capacity;
   const float* potential;
   int32_t* charges;
+  WindowPolynomials window;
   const float* coefficients;  // as of SpreadCharges
   MeshOf of;
 
@@ -208,6 +210,7 @@ struct SumPotential {
   const PlacedPatch* patches;
   int patch_count;
   const float* potential;
+  WindowPolynomials window;
   const float* coefficients;  // by atom
   int64_t* sum;
 

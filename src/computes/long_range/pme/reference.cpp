@@ -28,7 +28,7 @@ struct Sums {
 // What is on a mesh.
 struct OnMesh {
   Int3 grid;
-  int order;
+  MeshWindow window;
   EnergyKind energy;
   Moduli moduli;
   std::vector<double> strengths;  // by atom
@@ -40,7 +40,7 @@ OnMesh charges_on_mesh(const System& system, const NonbondedSettings& settings, 
   const std::shared_ptr<const EwaldSplit> split = ewald_split(settings);
   const double scale = kCoulomb / (kPi * box.volume());
   return {settings.grid,
-          settings.order,
+          window_of(settings),
           kReciprocal,
           moduli_of(settings),
           system.charges,
@@ -57,7 +57,7 @@ OnMesh dispersion_on_mesh(const System& system, const NonbondedSettings& setting
   const double alpha = settings.dispersion_alpha;
   const double scale = dispersion_strength(alpha) / (kPi * box.volume());
   return {settings.dispersion_grid,
-          settings.order,
+          MeshWindow::bspline(settings.order),
           kDispersionMesh,
           Moduli::kInterpolation,
           dispersion_coefficients(system),
@@ -74,7 +74,7 @@ Sums convolve(const OnMesh& mesh, const Box& box, std::vector<std::complex<doubl
   const Int3 n = mesh.grid;
   const Reciprocal reciprocal = reciprocal_vectors(box);
   std::vector<double> moduli[3];
-  for (int d = 0; d < 3; ++d) moduli[d] = spline_moduli(mesh.moduli, n[d], mesh.order);
+  for (int d = 0; d < 3; ++d) moduli[d] = window_moduli(mesh.moduli, n[d], mesh.window);
   Sums sums;
   size_t at = 0;
   for (int i = 0; i < n.x; ++i)
@@ -100,15 +100,13 @@ Sums convolve(const OnMesh& mesh, const Box& box, std::vector<std::complex<doubl
 void add_mesh(const OnMesh& mesh, const Box& box, const std::vector<Vec3d>& positions,
               Evaluation& out) {
   const Int3 n = mesh.grid;
-  const int order = mesh.order;
-  if (order < 3 || order > kMaxReferenceOrder)
-    throw Error("the reference PME needs an order from 3 to 8, not " + std::to_string(order));
+  const int order = mesh.window.order();
   const auto nx = static_cast<size_t>(n.x), ny = static_cast<size_t>(n.y);
   const auto nz = static_cast<size_t>(n.z);
   std::vector<double> grid(nx * ny * nz, 0.0);
   std::vector<Footprint> footprints;
   for (size_t a = 0; a < positions.size(); ++a) {
-    footprints.push_back(footprint(box, n, order, positions[a]));
+    footprints.push_back(footprint(box, n, mesh.window, positions[a]));
     const Footprint& f = footprints.back();
     over_points(f, n, order, [&](size_t at, int i, int j, int k) {
       grid[at] += mesh.strengths[a] * f.weight[0][i] * f.weight[1][j] * f.weight[2][k];
@@ -149,6 +147,9 @@ void add_mesh(const OnMesh& mesh, const Box& box, const std::vector<Vec3d>& posi
 
 void reference_pme(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out) {
+  if (settings.order < 3 || settings.order > MeshWindow::kMaxOrder)
+    throw Error("the reference PME needs an order from 3 to 8, not " +
+                std::to_string(settings.order));
   add_mesh(charges_on_mesh(system, settings, box), box, positions, out);
   if (settings.has_dispersion_mesh())
     add_mesh(dispersion_on_mesh(system, settings, box), box, positions, out);

@@ -1,40 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the references of methods with a mesh have in common: splines by their definition, in double.
+// What the references of methods with a mesh have in common: atoms on the grid, in double precision.
 #pragma once
 
 #include <cmath>
 
+#include "computes/long_range/pme/mesh_window.h"
 #include "math/box.h"
 
 namespace quiltmd {
 
-inline constexpr int kMaxReferenceOrder = 8;
-
-// M_n(x) and its derivative straight from the definition.
-inline double spline(int n, double x) {
-  if (x <= 0 || x >= n) return 0;
-  if (n == 2) return 1 - std::abs(x - 1);
-  return (x * spline(n - 1, x) + (n - x) * spline(n - 1, x - 1)) / (n - 1);
-}
-inline double spline_slope(int n, double x) { return spline(n - 1, x) - spline(n - 1, x - 1); }
-
 // Where an atom meets the grid: indices, weights and slopes per dimension.
 struct Footprint {
-  size_t index[3][kMaxReferenceOrder];
-  double weight[3][kMaxReferenceOrder], slope[3][kMaxReferenceOrder];
+  size_t index[3][MeshWindow::kMaxOrder];
+  double weight[3][MeshWindow::kMaxOrder], slope[3][MeshWindow::kMaxOrder];
 };
 
-inline Footprint footprint(const Box& box, Int3 grid, int order, Vec3d position) {
+inline Footprint footprint(const Box& box, Int3 grid, const MeshWindow& window, Vec3d position) {
   const Vec3d fraction = box.to_fraction(position);
   Footprint f{};
   for (int d = 0; d < 3; ++d) {
     const double u = grid[d] * (fraction[d] - std::floor(fraction[d]));
     const int base = static_cast<int>(std::floor(u));
-    for (int j = 0; j < order; ++j) {
-      const int point = base - j;
+    for (int j = 0; j < window.order(); ++j) {
+      const int point = base - window.order() + 1 + j;
       f.index[d][j] = static_cast<size_t>(((point % grid[d]) + grid[d]) % grid[d]);
-      f.weight[d][j] = spline(order, u - point);
-      f.slope[d][j] = spline_slope(order, u - point);
+      f.weight[d][j] = window.weight(j, u - base);
+      f.slope[d][j] = window.slope(j, u - base);
     }
   }
   return f;

@@ -14,28 +14,12 @@
 namespace quiltmd {
 namespace {
 
-// M_order at the integers 1 .. order-1.
-std::vector<double> spline_at_integers(int order) {
-  std::vector<double> value{1.0};  // M_2(1)
-  for (int k = 3; k <= order; ++k) {
-    std::vector<double> next(static_cast<size_t>(k - 1), 0.0);
-    for (int x = 1; x < k; ++x) {
-      if (x <= k - 2) next[static_cast<size_t>(x - 1)] += x * value[static_cast<size_t>(x - 1)];
-      if (x >= 2) next[static_cast<size_t>(x - 1)] += (k - x) * value[static_cast<size_t>(x - 2)];
-      next[static_cast<size_t>(x - 1)] /= k - 1;
-    }
-    value = next;
-  }
-  return value;
-}
-
-std::vector<double> interpolation_moduli(int n, int order) {
-  const std::vector<double> spline = spline_at_integers(order);
+std::vector<double> interpolation_moduli(int n, const MeshWindow& window) {
   std::vector<double> denominator(static_cast<size_t>(n));
   for (int m = 0; m < n; ++m) {
     std::complex<double> sum = 0;
-    for (size_t k = 0; k < spline.size(); ++k)
-      sum += spline[k] * std::polar(1.0, 2 * kPi * m * static_cast<double>(k) / n);
+    for (int j = 0; j < window.order(); ++j)
+      sum += window.weight(j, 0) * std::polar(1.0, 2 * kPi * m * j / n);
     denominator[static_cast<size_t>(m)] = std::norm(sum);
   }
   for (int m = 0; m < n; ++m) {
@@ -48,25 +32,25 @@ std::vector<double> interpolation_moduli(int n, int order) {
   return denominator;
 }
 
-std::vector<double> least_squares_moduli(int n, int order) {
-  const auto square = [&](int m) {  // of the transform of the spline, m = 0 apart
-    return std::pow(std::sin(kPi * m / n) / (kPi * m / n), 2 * order);
-  };
-  std::vector<double> moduli{1};
-  for (int m = 1; m < n; ++m) {
-    const int signed_m = m <= n / 2 ? m : m - n;
-    double sum = 0;
-    for (int k = -3; k <= 3; ++k) sum += square(signed_m + k * n);
-    moduli.push_back(square(signed_m) / (sum * sum));
+std::vector<double> least_squares_moduli(int n, const MeshWindow& window) {
+  std::vector<double> moduli(static_cast<size_t>(n));
+  for (int m = 0; 2 * m <= n; ++m) {
+    double own = 0, sum = 0;
+    for (int k = -3; k <= 3; ++k) {
+      const double transform = window.transform(2 * kPi * (m + static_cast<double>(k) * n) / n);
+      if (k == 0) own = transform * transform;
+      sum += transform * transform;
+    }
+    moduli[static_cast<size_t>(m)] = moduli[static_cast<size_t>((n - m) % n)] = own / (sum * sum);
   }
   return moduli;
 }
 
 }  // namespace
 
-std::vector<double> spline_moduli(Moduli moduli, int n, int order) {
-  return moduli == Moduli::kInterpolation ? interpolation_moduli(n, order)
-                                          : least_squares_moduli(n, order);
+std::vector<double> window_moduli(Moduli moduli, int n, const MeshWindow& window) {
+  return moduli == Moduli::kInterpolation ? interpolation_moduli(n, window)
+                                          : least_squares_moduli(n, window);
 }
 
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches) {
@@ -117,12 +101,19 @@ std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings) {
   std::vector<MeshSettings> meshes;
   if (settings.has_pme())
     meshes.push_back({MeshOf::kCharges, settings.grid, ewald_split(settings)->fitted_transform(),
-                      moduli_of(settings), 1});
+                      moduli_of(settings), window_of(settings), 1});
   if (settings.has_dispersion_mesh())
     meshes.push_back({MeshOf::kDispersion, settings.dispersion_grid,
                       gaussian_transform(settings.dispersion_alpha), Moduli::kInterpolation,
+                      MeshWindow::bspline(settings.order),
                       dispersion_strength(settings.dispersion_alpha)});
   return meshes;
+}
+
+MeshWindow window_of(const NonbondedSettings& settings) {
+  if (settings.window_spacing == 0) return MeshWindow::bspline(settings.order);
+  return MeshWindow::least_aliasing(settings.order, *ewald_split(settings),
+                                    settings.window_spacing);
 }
 
 Moduli moduli_of(const NonbondedSettings& settings) {

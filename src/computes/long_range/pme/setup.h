@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "computes/long_range/ewald_split.h"
+#include "computes/long_range/pme/mesh_window.h"
 #include "computes/long_range/pme/operations.h"
 #include "computes/nonbonded_settings.h"
 #include "decomposition/energies.h"
@@ -13,15 +14,15 @@
 
 namespace quiltmd {
 
-// How the influence function corrects for the splines. Interpolation: as in smooth PME, plane waves are met at
+// How the influence function corrects for the window. Interpolation: as in smooth PME, plane waves are met at
 // the points. Least squares: the least error of a potential that has no waves beyond the grid's (Hockney and
 // Eastwood, Computer Simulation Using Particles (1988), section 8-3-3).
 enum class Moduli { kInterpolation, kLeastSquares };
 
 // The factors of a dimension with n grid points, m = 0 .. n-1. kInterpolation: |b(m)|^2 (Essmann et al. 1995,
 // eq. 4.4); where the spline of odd order has no answer (m = n/2), the mean of its neighbours.
-// kLeastSquares: w(m)^2 / (sum over k of w(m + k n)^2)^2, w(m) = sinc(m/n)^order.
-std::vector<double> spline_moduli(Moduli moduli, int n, int order);
+// kLeastSquares: w(m)^2 / (sum over k of w(m + k n)^2)^2, w the Fourier transform of the window.
+std::vector<double> window_moduli(Moduli moduli, int n, const MeshWindow& window);
 
 // The grid of these numbers of points, on which the patches of a patch grid lie.
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
@@ -37,12 +38,13 @@ Constant constant_of_charges(const System& system, const NonbondedSettings& sett
 // What it is counted as: of PME with the reciprocal sum, else with the pairs.
 EnergyKind kind_of_constant(const NonbondedSettings& settings);
 
-// The influence function of the dispersion is 1/(pi V) times this at m = 0, but for the moduli of splines
+// The influence function of the dispersion is 1/(pi V) times this at m = 0, but for the moduli
 // (dispersion_influence.h).
 double dispersion_strength(double alpha);
 
-// Those that go with a split of charges.
+// What goes with a split of charges.
 Moduli moduli_of(const NonbondedSettings& settings);
+MeshWindow window_of(const NonbondedSettings& settings);
 
 // A mesh of the settings.
 struct MeshSettings {
@@ -50,6 +52,7 @@ struct MeshSettings {
   Int3 points;
   FittedTransform transform;
   Moduli moduli;
+  MeshWindow window;
   double strength;  // of the influence function
 };
 std::vector<MeshSettings> meshes_of(const NonbondedSettings& settings);
