@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -158,3 +159,92 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with pytest.raises(CheckpointError, match="pipe: not a quiltmd checkpoint"):
         read_checkpoint(pipe)
+
+
+def crafted(data: bytes, edit: Callable[[dict[str, Any]], Any], more: bytes = b"") -> bytes:
+    """A checkpoint with another header, and a checksum that fits."""
+    magic, version, length = struct.unpack_from("<8sIQ", data)
+    header = json.loads(data[20 : 20 + length])
+    edit(header)
+    text = json.dumps(header).encode()
+    body = struct.pack("<8sIQ", magic, version, len(text)) + text + data[20 + length : -32] + more
+    return body + hashlib.sha256(body).digest()
+
+
+NONSENSE = (None, [], {"a": 1}, "x", -1, 1.5, float("inf"), 2**70, [1, 2], True)
+NEEDED = ("step", "list_step", "heat", "provenance", "arrays")
+SENSE = {  # of these values what each key may have
+    "list_step": [-1],
+    "patches": [None],
+    "heat": [-1, 1.5, 2**70],
+    "provenance": [{"a": 1}],
+    "variables": [{"a": 1}],
+}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [*NEEDED, "patches", "variables", "stage", "outputs", "external"],
+)
+def test_crafted_headers_are_refused(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make())
+    data = path.read_bytes()
+    wrong = [value for value in NONSENSE if value not in SENSE.get(key, [])]
+    for value in wrong:
+        path.write_bytes(crafted(data, lambda header, value=value: header.update({key: value})))
+        with pytest.raises(CheckpointError, match=r"checkpoint.qmd: .* make no sense"):
+            read_checkpoint(path)
+    if key in NEEDED:
+        path.write_bytes(crafted(data, lambda header: header.pop(key)))
+        with pytest.raises(CheckpointError, match="make no sense"):
+            read_checkpoint(path)
+
+
+SHAPES = ([], [18], [5, 3], [-6, -3], [6, -3], [6, 3, 1], [2**40, 2**40], ["a", 3], [6.0, 3], None)
+TYPES = ("<f4", ">f8", "<i8", "|O", "<U5", "V8", "<f8,<f8", "", None, 8)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        *(
+            lambda header, shape=shape: header["arrays"][1].__setitem__(2, shape)
+            for shape in SHAPES
+        ),
+        *(lambda header, dtype=dtype: header["arrays"][1].__setitem__(1, dtype) for dtype in TYPES),
+        lambda header: header["arrays"].append(header["arrays"][1]),
+        lambda header: header["arrays"].pop(),
+        lambda header: header["arrays"].pop(0),
+        lambda header: header["arrays"][3].__setitem__(0, "step"),
+        lambda header: header["arrays"][3].__setitem__(0, 5),
+        lambda header: header["outputs"].update({"a": {"length": -1, "tail": None}}),
+        lambda header: header["outputs"].update({"a": {"length": 1, "tail": 2}}),
+        lambda header: header["outputs"].update({"a": {"length": 1}}),
+        lambda header: header["external"].update({"a": "xyz"}),
+        lambda header: header["variables"].update({"a": "b"}),
+    ],
+)
+def test_crafted_arrays_are_refused(edit: Callable[[dict[str, Any]], Any], tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make())
+    path.write_bytes(crafted(path.read_bytes(), edit))
+    with pytest.raises(CheckpointError, match="make no sense"):
+        read_checkpoint(path)
+
+
+@pytest.mark.parametrize("text", [b"[1]", b"5", b"{", b"[" * 100_000, b'{"step": ' + b"9" * 5000])
+def test_headers_that_are_no_header_are_refused(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    body = struct.pack("<8sIQ", b"QUILTMD\n", 5, len(text)) + text
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    with pytest.raises(CheckpointError, match="make no sense"):
+        read_checkpoint(path)
+
+
+def test_bytes_behind_the_arrays_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.qmd"
+    write_checkpoint(path, make())
+    path.write_bytes(crafted(path.read_bytes(), lambda header: None, b"abc"))
+    with pytest.raises(CheckpointError, match="3 bytes too many"):
+        read_checkpoint(path)

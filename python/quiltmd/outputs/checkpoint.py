@@ -25,15 +25,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import struct
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.checks import real_number, whole_number
 from ..description.state import State
 from ..errors import QuiltError
 from .files import (
@@ -51,6 +53,15 @@ _VERSION = 5
 _CARRIED = "carried/"
 _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM = 32
+_REAL = "<f8"
+_OF_STATE = ("box", "positions", "velocities", "list_positions")
+# What a header, or numbers in it, that nothing here has written may raise.
+_NONSENSE = (
+    *(QuiltError, ArithmeticError, AttributeError, LookupError),
+    *(RecursionError, TypeError, ValueError),
+)
+
+Stage = Literal["minimize", "dynamics"]
 
 
 class CheckpointError(QuiltError):
@@ -88,7 +99,7 @@ class Checkpoint:
     heat: float = 0.0
     provenance: dict[str, Any] = field(default_factory=dict)
     outputs: dict[str, Mark] = field(default_factory=dict)
-    stage: Literal["minimize", "dynamics"] = "dynamics"
+    stage: Stage = "dynamics"
     carried: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     external: dict[str, bytes] = field(default_factory=dict)
 
@@ -177,12 +188,12 @@ def digest(state: State) -> str:
 
 def _encode(checkpoint: Checkpoint) -> bytes:
     arrays = {
-        name: np.ascontiguousarray(array, dtype="<f8")
-        for name in ("box", "positions", "velocities", "list_positions")
+        name: np.ascontiguousarray(array, dtype=_REAL)
+        for name in _OF_STATE
         if (array := getattr(checkpoint.state, name)) is not None
     }
     for name, array in checkpoint.carried.items():
-        arrays[_CARRIED + name] = np.ascontiguousarray(array, dtype="<f8")
+        arrays[_CARRIED + name] = np.ascontiguousarray(array, dtype=_REAL)
     header = {
         "step": checkpoint.state.step,
         "list_step": checkpoint.state.list_step,
@@ -214,14 +225,18 @@ def _decode(data: bytes) -> Checkpoint:
             f"written by a later version of quiltmd (checkpoint format {version}, this one knows "
             f"up to {_VERSION}); use that version"
         )
-    header = json.loads(data[_PREFIX.size : _PREFIX.size + length])
-    arrays: dict[str, Any] = {"list_positions": None, "box": None}
-    offset = _PREFIX.size + length
-    for name, dtype, shape in header["arrays"]:
-        count = int(np.prod(shape))
-        array = np.frombuffer(data, dtype=dtype, count=count, offset=offset)
-        arrays[name] = array.reshape(shape).astype(np.float64)
-        offset += array.nbytes
+    end = _PREFIX.size + length
+    try:
+        return _contents(json.loads(data[_PREFIX.size : end]), data[end:-_CHECKSUM])
+    except _NONSENSE as error:
+        raise CheckpointError(
+            f"the checkpoint's contents make no sense ({error}): it was not written by quiltmd"
+        ) from None
+
+
+def _contents(header: dict[str, Any], body: bytes) -> Checkpoint:
+    """What header and arrays say; one of `_NONSENSE` where they say nothing that can be."""
+    arrays = {"box": None, "list_positions": None} | _arrays(header["arrays"], body)
     of_files = [name for name in arrays if name.startswith(_CARRIED)]
     carried = {name.removeprefix(_CARRIED): arrays.pop(name) for name in of_files}
     state = State(
@@ -231,9 +246,32 @@ def _decode(data: bytes) -> Checkpoint:
         variables=header.get("variables", {}),
         **arrays,
     )
-    outputs = {name: Mark(**mark) for name, mark in header.get("outputs", {}).items()}
-    stage = header.get("stage", "dynamics")
+    outputs = {name: _mark(**mark) for name, mark in header.get("outputs", {}).items()}
     external = {name: bytes.fromhex(text) for name, text in header.get("external", {}).items()}
-    return Checkpoint(
-        state, header["heat"], header["provenance"], outputs, stage, carried, external
-    )
+    stage, provenance = header.get("stage", "dynamics"), header["provenance"]
+    if stage not in get_args(Stage) or not isinstance(provenance, dict):
+        raise ValueError(f"stage {stage!r}, provenance {provenance!r:.40}")
+    heat = real_number("heat", header["heat"])
+    return Checkpoint(state, heat, provenance, outputs, stage, carried, external)
+
+
+def _arrays(listed: list[tuple[str, str, list[int]]], body: bytes) -> dict[str, Any]:
+    """The arrays by name; all bytes belong to one."""
+    arrays: dict[str, Any] = {}
+    offset = 0
+    for name, dtype, shape in listed:
+        if dtype != _REAL or name in arrays or not (name in _OF_STATE or name.startswith(_CARRIED)):
+            raise ValueError(f"an array {name!r} of {dtype!r}")
+        count = math.prod(whole_number("a length", length) for length in shape)
+        array = np.frombuffer(body, dtype=_REAL, count=count, offset=offset)
+        arrays[name] = array.reshape(shape).astype(np.float64)
+        offset += array.nbytes
+    if offset != len(body):
+        raise ValueError(f"{len(body) - offset} bytes too many")
+    return arrays
+
+
+def _mark(length: int, tail: str | None) -> Mark:
+    if tail is not None and not isinstance(tail, str):
+        raise ValueError(f"a checksum {tail!r}")
+    return Mark(whole_number("a length", length), tail)
