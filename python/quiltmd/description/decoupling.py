@@ -32,7 +32,7 @@ def decouple(
     alpha: float = 0.5,
     least_sigma: float = 0.3,
 ) -> System:
-    """The system with alchemical atoms, whose nonbonded interactions vanish as lambda grows.
+    """Makes atoms of a system alchemical: lambda scales their nonbonded interactions.
 
     Parameters
     ----------
@@ -44,18 +44,18 @@ def decouple(
         By state: lambda of charges and of van der Waals interactions, 0 (full) to 1 (none).  By
         default 15 states, the charges first.
     state:
-        The state in which a simulation starts, from 0.
+        The initial state of a simulation, counted from 0.
     intramolecular:
-        "keep": the atoms keep their interactions with those of the same molecule that vanish as
-        well, without cutoff, so that the end is the molecule in vacuum (decoupling; GROMACS'
-        couple-intramol = no).  "scale": these vanish, too, but for 1-4 pairs (annihilation).
+        "keep" (decoupling): interactions between alchemical atoms of the same molecule are kept,
+        without a cutoff, so the last state is the molecule in vacuum (GROMACS' couple-intramol =
+        no).  "scale" (annihilation): these interactions, except 1-4 pairs, are scaled as well.
     alpha, least_sigma:
-        Of the soft core: see `Alchemy`.
+        Parameters of the soft core: see `Alchemy`.
 
     Raises
     ------
     InputError
-        Where there are no such atoms, some are alchemical already, or the lambdas make no sense.
+        If there are no such atoms, some are already alchemical, or the lambdas are invalid.
     """
     chosen = select(system, atoms) if isinstance(atoms, str) else _indices(system, atoms)
     if len(chosen) == 0:

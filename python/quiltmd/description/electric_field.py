@@ -23,21 +23,21 @@ _STRONG = 10.0  # V/nm; molecules are ionised by a few tens
 
 
 def apply_electric_field(system: System, field: Sequence[float]) -> System:
-    """The system in a uniform electric field, besides the forces that it has.
+    """Adds a uniform electric field to a system.
 
     Parameters
     ----------
     system:
-        Whose charges; as it will be simulated, with its constraints.
+        The system, with its final charges and constraints.
     field:
         (3,) V/nm.
 
     Raises
     ------
     InputError
-        Where the field is not three finite numbers.
+        If the field is not three finite numbers.
 
-    Warns of fields beyond 10 V/nm, of which V/m are the likely reason.
+    Warns of fields beyond 10 V/nm, which were probably meant in V/m.
     """
     given: object = field
     if isinstance(given, str):  # which is a sequence, too

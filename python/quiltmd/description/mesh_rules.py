@@ -175,10 +175,10 @@ def prolate_parameters(
 ) -> ProlateMesh:
     """Bandwidth of the prolate split, charge grid and window for a relative rms error of forces.
 
-    Waves beyond c/cutoff are left out; they are (0.44 nm/cutoff) c^1.09 exp(-c) of the forces.  A
-    larger bandwidth c leaves out less and needs a finer grid (Liang, Lu, Barnett, Greengard and
-    Jiang, arXiv:2505.09727).  Of the bandwidths that allow the coarsest grid, or one by 1 % finer,
-    the smallest is chosen.
+    Truncation at the wave number c/cutoff causes a relative error of (0.44 nm/cutoff) c^1.09
+    exp(-c).  A larger bandwidth c reduces it and needs a finer grid (Liang, Lu, Barnett, Greengard
+    and Jiang, arXiv:2505.09727).  Of the bandwidths that allow the coarsest grid, or one by 1 %
+    finer, the smallest is chosen.
 
     Parameters
     ----------

@@ -195,7 +195,7 @@ def restrain(
     scaling: Scaling = "com",
     held: Held | None = None,
 ) -> System:
-    """The system with restraints, besides those that it has.
+    """Adds restraints to a system.
 
     Parameters
     ----------
@@ -204,18 +204,19 @@ def restrain(
     restraints:
         By selections.
     positions:
-        (N, 3) nm: where position restraints hold atoms, molecules whole.
+        (N, 3) nm: reference positions of position restraints, molecules whole.
     box:
         (3, 3) nm, reduced rows: of the positions; None: no periodic boundary.
     scaling:
-        What of the places follows the box: "com", their centre of mass; "all", each; or "none".
+        How reference positions follow the box: "com", their centre of mass is scaled; "all", each
+        position is; or "none".
     held:
         Further atoms to hold.
 
     Raises
     ------
     QuiltError
-        Where a selection has no atoms, or several and one is needed, or there is no such scaling.
+        If a selection has no atoms, or several where one is needed, or the scaling does not exist.
     """
     scaling = any_case(Scaling, scaling)
     if scaling not in get_args(Scaling):

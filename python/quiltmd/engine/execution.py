@@ -265,7 +265,7 @@ def available_cores() -> int:
 
 
 def devices(self_test: bool = False) -> list[dict[str, Any]]:
-    """The devices of this machine, the CPU among them, as the core describes them.
+    """The devices of this machine, including the CPU.
 
     Parameters
     ----------

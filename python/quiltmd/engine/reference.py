@@ -18,9 +18,9 @@ from .core import load_core
 def reference(
     system: System, state: State, nonbonded: Nonbonded | None = None
 ) -> tuple[dict[str, float], NDArray[np.float64]]:
-    """Energies and forces in double precision by plain loops: slow, to compare with.
+    """Energies and forces in double precision, by plain loops: slow, for comparison.
 
-    `reference_virial` gives the virial.  Settings that are left out are those of the system.
+    `reference_virial` gives the virial.  By default the settings are those of the system.
 
     Returns
     -------

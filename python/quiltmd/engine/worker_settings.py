@@ -49,18 +49,17 @@ class Workers:
     key:
         File of the key for `remote:`; None: ~/.config/quiltmd/key.
     command:
-        The command `quiltmd` on hosts reached by `ssh:`, such as /home/me/md/bin/quiltmd; words
-        for the shell there.
+        The command `quiltmd` on hosts reached by `ssh:`, such as /home/me/md/bin/quiltmd; the shell
+        of the host interprets it.
     silence:
         Heartbeat timeout: seconds of silence after which a worker is considered lost.
     trust_network:
-        Whether ranks on several hosts may send each other atoms unencrypted without a warning.
+        Suppress the warning that messages between ranks on several hosts are not encrypted.
     patience:
-        Shortest time limit for a segment of the run, s: a device that takes longer is declared
-        hung, if the run can continue elsewhere.  The limit is fifty times the expected time of the
-        segment where that is longer.
+        Shortest time limit for a segment of the run, s: a device that takes longer, and longer than
+        fifty times the expected time, is declared hung if there are spares.
     spares:
-        Devices on which the run goes on when one is lost, in turn.
+        Devices that replace a lost one, in this order.
     verify:
         Repeat one segment of the run in N (half a second each) and compare; 0: none.
     inject_fault:

@@ -58,12 +58,12 @@ def geometric(lowest: float, highest: float, count: int) -> tuple[float, ...]:
 
 
 def temperature_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
-    """States that differ in the temperature of everything."""
+    """States at different temperatures, K."""
     return tuple(ReplicaState(temperature) for temperature in temperatures)
 
 
 def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
-    """States that differ in the effective temperature of the solute; the first is that of the bath.
+    """REST2 states: effective temperatures of the solute, K; the first is that of the heat bath.
 
     Wang, Friesner and Berne, J. Phys. Chem. B 115, 9431 (2011).
     """
@@ -76,7 +76,7 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
 
 
 def alchemical_states(alchemy: Alchemy, temperature: float) -> tuple[ReplicaState, ...]:
-    """States of one temperature (K) that differ in lambda: those of the schedule, in its order."""
+    """The alchemical states of a schedule, in its order, at one temperature (K)."""
     return tuple(
         ReplicaState(temperature, lambdas=(float(coulomb), float(vdw)))
         for coulomb, vdw in alchemy.states

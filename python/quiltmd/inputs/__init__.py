@@ -121,43 +121,41 @@ def load(
         the folder of a run, for its last checkpoint; or an `mdtraj.Trajectory`, a `Universe` or
         `AtomGroup` of MDAnalysis, or an `openmm.State`.
     parameters:
-        Further files of the force field, in order, for topologies that do not have it: CHARMM's
+        Force-field files, in order, for topologies that do not contain the parameters: CHARMM's
         parameter and stream files, OpenMM's ForceField XML.
     defines:
-        Of the preprocessor of GROMACS topologies: "POSRES", "NAME=value".
+        Macros for the preprocessor of GROMACS topologies: "POSRES", "NAME=value".
     box:
         Three lengths (nm), or three lengths and the angles alpha, beta, gamma (degrees), instead of
-        the box in the files; empty, `()`: no periodic box, whatever the files have.
+        the box in the files; empty, `()`: no periodic box, even if the files contain one.
     constraints:
         "none", or "h-bonds" to constrain bonds to hydrogen.
     rigid_water:
-        Constrain all distances in water molecules, virtual sites apart.
+        Constrain all distances in water molecules, except those to virtual sites.
     hydrogen_mass:
-        Hydrogen mass repartitioning (HMR): mass in amu of hydrogens outside rigid water, taken
-        from the heavy atoms that they are bonded to; None: masses as in the file.
+        Hydrogen mass repartitioning (HMR): mass, amu, of hydrogens outside rigid water; the
+        difference is taken from the heavy atoms bonded to them.  None: masses as in the file.
     frame:
-        Which frame of a trajectory, from 0.
+        Frame of a trajectory, counted from 0.
     restraints:
-        Besides those of the topology.
+        Restraints in addition to those of the topology.
     reference:
-        Coordinates with the places at which position restraints hold atoms; by default the first
+        Coordinate file with the reference positions of position restraints; by default the first
         frame of `coordinates`.
     reference_scaling:
-        What becomes of these places in a box that changes; see `restrain`.
+        How reference positions follow a changing box; see `restrain`.
     solvent:
-        Implicit solvent, for a topology that has radii (an Amber prmtop) and no box.
+        Implicit solvent, for a topology with radii (an Amber prmtop) and no box.
     electric_field:
         Uniform electric field, V/nm; see `apply_electric_field`.
     velocities:
-        File of velocities that hold instead of those of `coordinates`; see `read_velocities`.
+        File with the initial velocities, instead of those of `coordinates`; see `read_velocities`.
     say:
         Called with a line for the user if the topology is from the cache.
 
-    Returns
-    -------
-    The System, and its State at step 0 with molecules whole; velocities are
-    zero where the file has none.  Where neither the files nor `box` have a periodic box, the State
-    has none, and the System states that there is no cutoff.
+    Returns ------- The System, and its State at step 0 with molecules whole; velocities are zero
+    where the file has none.  If neither the files nor `box` give a periodic box, the State has
+    none, and the nonbonded settings of the System have no cutoff.
 
     Raises
     ------

@@ -172,10 +172,10 @@ def read_latest(path: str | os.PathLike[str]) -> tuple[Checkpoint, str | None]:
 
 
 def digest(state: State) -> str:
-    """SHA-256, in hexadecimal, of what makes two states equal.
+    """SHA-256 of a State, in hexadecimal; equal States have equal digests.
 
-    The bytes are step (int64), box (where there is one), positions, velocities (float64, C order)
-    and variables in the order of their names, little-endian.
+    The digest is that of step (int64), box (if any), positions, velocities (float64, C order), and
+    variables in the order of their names, all little-endian.
     """
     sha = hashlib.sha256(struct.pack("<q", state.step))
     arrays = (state.box, state.positions, state.velocities)

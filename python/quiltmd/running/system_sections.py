@@ -70,7 +70,7 @@ class SystemSection(Section):
     )
     hmr: bool = Field(
         default=False,
-        description="Hydrogen mass repartitioning outside water, for time steps of 4 fs.",
+        description="Hydrogen mass repartitioning outside rigid water, for time steps of 4 fs.",
     )
     constraints: Literal["h-bonds", "none"] = Field(
         default="h-bonds",
