@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from alchemical_systems import LENGTH, settings, solute_in_water
 
 import quiltmd
 from quiltmd import BoreschRestraint, QuiltError
 from quiltmd.description.settings import BOLTZMANN
+from quiltmd.outputs.free_energy import StateEnergyReporter
+from quiltmd.running.alchemy_section import AlchemySection
 
 NO_PAIRS = quiltmd.Nonbonded(method="no-cutoff")
 SOFT: dict[str, Any] = {
@@ -140,3 +144,123 @@ def test_anchors_are_those_that_move_least() -> None:
     assert single.energy(place) == pytest.approx(0, abs=1e-9)
     with pytest.raises(QuiltError, match="no three heavy atoms in a row"):
         quiltmd.choose_boresch(system, place, "index 9-10", "index 1-8")
+
+
+def restrained_solute() -> tuple[quiltmd.System, quiltmd.State, BoreschRestraint]:
+    """A molecule that vanishes, held by a water, as it is then but for a little."""
+    plain, state = solute_in_water(6)
+    water = LENGTH + 60
+    anchors = (water, water + 1, water + 2, 0, 1, 2)
+    here = restraint(anchors=anchors).coordinates(state.positions, state.box)
+    angles = np.clip(here[1:3] + 4, 30, 150)
+    held = restraint(anchors=anchors, distance=here[0] + 0.03, angles=angles, torsions=here[3:] - 5)
+    system = quiltmd.decouple(
+        plain,
+        range(LENGTH),
+        (0, 1, 1),
+        (0, 0, 0.5),
+        state=1,
+        restraint=held,
+        restraint_lambdas=(0, 0.25, 1),
+    )
+    return system, state, held
+
+
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
+def test_lambda_multiplies_the_energy_of_the_restraint(tmp_path: Path) -> None:
+    system, state, held = restrained_solute()
+    simulation = quiltmd.Simulation(system, state, settings(state), device="cpu", threads=1)
+    full = held.energy(state.positions, state.box)
+    assert full > 1
+    names = ("lambda_coulomb", "lambda_vdw", "lambda_restraint")
+    assert tuple(simulation.lambdas) == names
+    alone = quiltmd.decouple(solute_in_water(6)[0], range(LENGTH), (0, 1, 1), (0, 0, 0.5), state=1)
+    without = quiltmd.Simulation(alone, state, settings(state), device="cpu", threads=1)
+    for number, lambdas in enumerate(system.alchemy.states):
+        simulation.set_conditions(**dict(zip(names, lambdas, strict=True)))
+        without.set_conditions(**dict(zip(names[:2], lambdas[:2], strict=True)))
+        assert simulation.lambdas == system.alchemy.state(number)
+        energies = simulation.energies()
+        assert energies["restraint"] == pytest.approx(lambdas[2] * full, abs=1e-4)
+        changes = (system.alchemy.states[:, 2] - lambdas[2]) * full
+        expected = without.state_energies() + changes
+        np.testing.assert_allclose(simulation.state_energies(), expected, atol=1e-6)
+        np.testing.assert_allclose(simulation.dhdl(), [*without.dhdl(), full], atol=1e-6)
+    table = StateEnergyReporter(tmp_path / "dhdl.csv", 5, simulation)
+    simulation.run(10, [table])
+    table.close()
+    head, *rows = (tmp_path / "dhdl.csv").read_text().splitlines()
+    assert head == (
+        "step,time,lambda_coulomb,lambda_vdw,lambda_restraint,potential,"
+        "dhdl_coulomb,dhdl_vdw,dhdl_restraint,u_0,u_1,u_2"
+    )
+    last = np.array(rows[-1].split(","), float)
+    assert last[8] == pytest.approx(held.energy(simulation.positions(), simulation.box), abs=1e-5)
+    with pytest.raises(QuiltError, match="lambda_restraint"):
+        simulation.set_conditions(restraints=0.5)
+    with pytest.raises(QuiltError, match="from 0 to 1"):
+        simulation.set_conditions(lambda_restraint=1.5)
+    with pytest.raises(QuiltError, match="have no restraint"):
+        without.set_conditions(lambda_restraint=0.5)
+
+
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
+def test_the_restraint_pulls_and_replicas_exchange_its_lambdas() -> None:
+    """Forces are lambda times the derivative of the energy."""
+    system, state, held = restrained_solute()
+    forces = []
+    for value in (0.0, 1.0):
+        one = quiltmd.Simulation(system, state, settings(state), device="cpu", threads=1)
+        one.set_conditions(lambda_restraint=value)
+        forces.append(one.forces())
+    pull = (forces[1] - forces[0])[0]
+    by_hand = []
+    for d in range(3):
+        moved = [np.array(state.positions) for _ in range(2)]
+        for sign, place in zip((1, -1), moved, strict=True):
+            place[0, d] += sign * 1e-5
+        up, down = (held.energy(place, state.box) for place in moved)
+        by_hand.append(-(up - down) / 2e-5)
+    np.testing.assert_allclose(pull, by_hand, rtol=1e-3, atol=0.2)
+    states = quiltmd.alchemical_states(system.alchemy, 300.0)
+    assert [one.lambdas for one in states] == [(0, 0, 0), (1, 0, 0.25), (1, 0.5, 1)]
+    exchange = quiltmd.ReplicaExchange(
+        system, state, states, every=2, nonbonded=settings(state), devices=["cpu"], threads=1
+    )
+    exchange.run(1)
+    for one, simulation in zip(states, exchange.simulations, strict=True):
+        assert tuple(simulation.lambdas.values()) == one.lambdas
+
+
+def test_a_lambda_needs_the_only_restraint() -> None:
+    plain, _ = solute_in_water(6)
+    held = restraint(anchors=(60, 61, 62, 0, 1, 2))
+    with pytest.raises(QuiltError, match="a distance restraint: beside"):
+        quiltmd.decouple(held.apply(plain), range(LENGTH), restraint=held)
+    with pytest.raises(QuiltError, match="2 lambdas of the restraint and 15"):
+        quiltmd.decouple(plain, range(LENGTH), restraint=held, restraint_lambdas=(0, 1))
+    with pytest.raises(QuiltError, match="without a restraint"):
+        quiltmd.decouple(plain, range(LENGTH), restraint_lambdas=(0, 1))
+
+
+def test_a_section_says_the_same() -> None:
+    section = AlchemySection.model_validate(
+        {
+            "atoms": "index 1-5",
+            "coulomb": [0, 1],
+            "vdw": [0, 0],
+            "restraint": [0.5, 1],
+            "boresch": {
+                "anchors": [f"index {k}" for k in (61, 62, 63, 1, 2, 3)],
+                "distance": 0.6,
+                "angles": [70, 100],
+                "torsions": [-170, 40, 95],
+            },
+        }
+    )
+    system = section.apply(solute_in_water(6)[0])
+    assert system.alchemy.states.tolist() == section.states.tolist() == [[0, 0, 0.5], [1, 0, 1]]
+    assert system.alchemy.restraint.anchors == (60, 61, 62, 0, 1, 2)
+    assert system.alchemy.restraint.k_angles == (41.84, 41.84)
+    with pytest.raises(ValueError, match="without"):
+        AlchemySection.model_validate({"atoms": "all", "restraint": [0.5] * 15})

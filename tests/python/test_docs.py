@@ -45,6 +45,7 @@ SHORTER = (
     ("minimize()", "minimize(max_iterations=2)"),
     ("cuda:0", "cpu"),
     ("cuda:1", "cpu"),
+    ('"resname LIG", box=', '"resname ACE", "resname ALA", box='),
     ("resname LIG", "resname NME"),
 )
 

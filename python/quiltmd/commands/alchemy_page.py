@@ -47,7 +47,7 @@ def _estimates(found: FreeEnergies) -> str:
     rows: list[Row] = [
         (
             str(k),
-            ", ".join(f"{name} {value:g}" for name, value in zip(LAMBDAS, state, strict=True)),
+            ", ".join(f"{name} {value:g}" for name, value in zip(LAMBDAS, state, strict=False)),
             str(found.rows[k]),
             str(found.independent[k]),
             "" if found.integration is None else shown(found.integration[k]),
@@ -66,7 +66,7 @@ def _estimates(found: FreeEnergies) -> str:
 
 def _charts(found: FreeEnergies) -> Iterator[Chart]:
     places = np.arange(len(found.lambdas), dtype=np.float64)
-    for number, name in enumerate(LAMBDAS):
+    for number, name in enumerate(LAMBDAS[: found.lambdas.shape[1]]):
         slopes = found.slopes[:, number]
         known = np.isfinite(slopes)
         title = f"Mean of dU/d\u03bb, {name}"

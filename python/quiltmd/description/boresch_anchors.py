@@ -58,8 +58,10 @@ def choose_boresch(
     frames = frames[None] if frames.ndim == 2 else frames
     if frames.ndim != 3 or frames.shape[1:] != (system.atoms, 3) or len(frames) == 0:
         raise InputError(f"positions must be (N, 3) or (frames, N, 3) of {system.atoms} atoms")
-    of_ligand = _triples(system, ligand, "ligand")
-    of_receptor = _triples(system, receptor, "receptor")
+    own = select(system, ligand)
+    of_ligand = _triples(system, own, f"the ligand, {ligand!r},")
+    others = np.setdiff1d(select(system, receptor), own)
+    of_receptor = _triples(system, others, f"the receptor, {receptor!r},")
     middle = frames[0][np.unique(of_ligand)].mean(axis=0)
     of_ligand = _nearest(of_ligand, frames[0], middle)
     of_receptor = _nearest(of_receptor, frames[0], middle)
@@ -80,10 +82,10 @@ def choose_boresch(
     return BoreschRestraint(anchors[best].tolist(), distance, rest[:2], rest[2:], **constants)
 
 
-def _triples(system: System, selection: str, what: str) -> I64:
+def _triples(system: System, atoms: npt.NDArray[np.integer[Any]], what: str) -> I64:
     """(n, 3) heavy atoms in a row, joined by bonds, in both directions."""
     heavy = np.zeros(system.atoms, dtype=bool)
-    heavy[select(system, selection)] = True
+    heavy[atoms] = True
     heavy &= system.topology.elements != 1
     links = np.concatenate([*system.terms.links(), system.constraints])
     neighbours: dict[int, set[int]] = {}
@@ -98,9 +100,7 @@ def _triples(system: System, selection: str, what: str) -> I64:
         if first != last
     ]
     if not found:
-        raise InputError(
-            f"the selection {selection!r} of the {what} has no three heavy atoms in a row"
-        )
+        raise InputError(f"{what} has no three heavy atoms in a row, joined by bonds")
     return np.array(found, dtype=np.int64)
 
 

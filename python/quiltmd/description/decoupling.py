@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .alchemy import COULOMB, VDW, Alchemy, Intramolecular
+from .boresch import BoreschRestraint
 from .checks import numbers
 from .parts import refuse_other_parts
 from .selection import select
@@ -31,6 +32,8 @@ def decouple(
     intramolecular: Intramolecular = "keep",
     alpha: float = 0.5,
     least_sigma: float = 0.3,
+    restraint: BoreschRestraint | None = None,
+    restraint_lambdas: Sequence[float] | None = None,
 ) -> System:
     """Makes atoms of a system alchemical: lambda scales their nonbonded interactions.
 
@@ -51,11 +54,16 @@ def decouple(
         no).  "scale" (annihilation): these interactions, except 1-4 pairs, are scaled as well.
     alpha, least_sigma:
         Parameters of the soft core: see `Alchemy`.
+    restraint:
+        Holds the atoms in a binding site; must be the only restraint of the system.
+    restraint_lambdas:
+        By state: what its energy is multiplied by, 0 (none) to 1 (full, in all states by default).
 
     Raises
     ------
     InputError
-        If there are no such atoms, some are already alchemical, or the lambdas are invalid.
+        If there are no such atoms, some are already alchemical, the system has other restraints
+        beside this one, or the lambdas are invalid.
     """
     chosen = select(system, atoms) if isinstance(atoms, str) else _indices(system, atoms)
     if len(chosen) == 0:
@@ -75,19 +83,43 @@ def decouple(
             f"there are {len(coulomb)} lambdas of Coulomb interactions and {len(vdw)} of van der "
             "Waals: each state has one of both"
         )
-    states = np.column_stack([coulomb, vdw])
+    columns: list[Any] = [coulomb, vdw]
+    if restraint is not None:
+        system = _restrained(system, restraint)
+        columns.append(np.ones(len(coulomb)) if restraint_lambdas is None else restraint_lambdas)
+    elif restraint_lambdas is not None:
+        raise InputError("restraint_lambdas without a restraint: give restraint as well")
+    if len(columns[-1]) != len(vdw):
+        raise InputError(
+            f"there are {len(columns[-1])} lambdas of the restraint and {len(vdw)} of van der "
+            "Waals interactions: each state has one of each"
+        )
+    states = np.column_stack(columns)
     if not 0 <= state < len(states):
         raise InputError(f"there is no state {state}, only 0 to {len(states) - 1}")
-    alchemy = Alchemy(np.asarray(chosen, np.int32), states, states[state], alpha, least_sigma)
+    alchemy = Alchemy(
+        np.asarray(chosen, np.int32), states, states[state], alpha, least_sigma, restraint
+    )
     kept = _with_inner_pairs(system, alchemy.atoms) if intramolecular == "keep" else system
     return replace(kept, alchemy=alchemy)
 
 
-def at_lambdas(system: System, coulomb: float, vdw: float) -> System:
-    """The system with a start at these lambdas."""
+def at_lambdas(system: System, *lambdas: float) -> System:
+    """The system with a start at these lambdas, in the order of `Alchemy.names`."""
     if system.alchemy is None:
         raise InputError("the system has no alchemical atoms")
-    return replace(system, alchemy=replace(system.alchemy, start=np.array([coulomb, vdw])))
+    return replace(system, alchemy=replace(system.alchemy, start=np.array(lambdas)))
+
+
+def _restrained(system: System, restraint: BoreschRestraint) -> System:
+    """With this restraint, where there is no other: one strength holds for all."""
+    tables = system.terms.tables
+    others = [one.form.noun for one in tables if one.form.part == "restraint" and len(one)]
+    if others:
+        raise InputError(
+            f"the system has {others[0]}: beside a restraint with a lambda there can be no others"
+        )
+    return restraint.apply(system)
 
 
 def _indices(system: System, atoms: Any) -> npt.NDArray[np.integer[Any]]:

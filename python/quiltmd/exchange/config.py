@@ -160,8 +160,8 @@ class ExchangeConfig(Config):
         if self.exchange.kind == "alchemical":
             assert self.alchemy is not None
             temperature = self.integrator.temperature
-            rows = zip(self.alchemy.coulomb, self.alchemy.vdw, strict=True)
-            return tuple(ReplicaState(temperature, lambdas=row) for row in rows)
+            rows = self.alchemy.states.tolist()
+            return tuple(ReplicaState(temperature, lambdas=tuple(row)) for row in rows)
         kind = self.exchange.kind
         make = temperature_states if kind == "temperature" else rest2_states
         return make(self.exchange.ladder())

@@ -29,13 +29,13 @@ class ReplicaState:
         lambda of REST2: energies within the solute are multiplied by it, those between solute and
         the rest by its square root.
     lambdas:
-        Of alchemical atoms: lambdas of Coulomb and van der Waals interactions; None: the initial
-        ones of the system.
+        Of alchemical atoms: lambdas of Coulomb and van der Waals interactions, and of their
+        restraint if they have one; None: the initial ones of the system.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)
     scale: float = Field(default=1.0, gt=0, le=1)
-    lambdas: tuple[float, float] | None = None
+    lambdas: tuple[float, ...] | None = Field(default=None, min_length=2, max_length=3)
 
     @property
     def beta(self) -> float:
@@ -78,8 +78,7 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
 def alchemical_states(alchemy: Alchemy, temperature: float) -> tuple[ReplicaState, ...]:
     """The alchemical states of a schedule, in its order, at one temperature (K)."""
     return tuple(
-        ReplicaState(temperature, lambdas=(float(coulomb), float(vdw)))
-        for coulomb, vdw in alchemy.states
+        ReplicaState(temperature, lambdas=tuple(map(float, lambdas))) for lambdas in alchemy.states
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..description.alchemy import LAMBDAS, Alchemy, conditions_of
+from ..description.alchemy import Alchemy, conditions_of
 from ..description.checks import whole_number
 from ..description.dynamics import heat_bath
 from ..errors import QuiltError
@@ -21,15 +21,19 @@ from .files import GrowingFile, Mark
 from .readout import KJ_MOL_PER_NM3, Readout
 from .reporters import Need
 
-_NAMES = {"coulomb": "coul-lambda", "vdw": "vdw-lambda"}  # GROMACS'
+_NAMES = {
+    "coulomb": "coul-lambda",
+    "vdw": "vdw-lambda",
+    "restraint": "restraint-lambda",
+}  # GROMACS'
 
 
 class StateEnergyReporter:
     """Derivatives of the energy by lambda, and energies of all states, a row each.
 
-    A CSV table has the columns step; time, ps; lambda_coulomb and lambda_vdw; potential energy;
-    dhdl_coulomb and dhdl_vdw; u_0, u_1, ..., the energies of the states less the present one; all
-    energies in kJ/mol.
+    A CSV table has the columns step; time, ps; lambda_coulomb, lambda_vdw, and lambda_restraint
+    where there is one; potential energy; dhdl_coulomb and the others likewise; u_0, u_1, ..., the
+    energies of the states less the present one; all energies in kJ/mol.
 
     Parameters
     ----------
@@ -50,8 +54,6 @@ class StateEnergyReporter:
         schedule, or has no heat bath.
     """
 
-    needs: tuple[Need, ...] = ("energies",)
-
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -69,6 +71,8 @@ class StateEnergyReporter:
             raise QuiltError(f"{self.path}: energies of states go into a file .csv or .xvg")
         if after is not None and mark is None:
             raise QuiltError(f"{self.path}: to go on with the file, its mark is needed")
+        restrained = alchemy.restraint is not None
+        self.needs: tuple[Need, ...] = ("energies", "positions") if restrained else ("energies",)
         self._is_table = self.path.suffix == ".csv"
         self._lambdas = simulation.lambdas
         header = table_header(alchemy) if self._is_table else xvg_header(simulation)
@@ -110,8 +114,8 @@ class StateEnergyReporter:
 
 def table_header(alchemy: Alchemy) -> str:
     """The first line of a table."""
-    lambdas = [f"lambda_{name}" for name in LAMBDAS]
-    slopes = [f"dhdl_{name}" for name in LAMBDAS]
+    lambdas = [f"lambda_{name}" for name in alchemy.names]
+    slopes = [f"dhdl_{name}" for name in alchemy.names]
     states = [f"u_{k}" for k in range(len(alchemy.states))]
     return ",".join(["step", "time", *lambdas, "potential", *slopes, *states]) + "\n"
 
@@ -128,7 +132,7 @@ def xvg_header(simulation: Readout) -> str:
             "and GROMACS' form is of one"
         )
     temperature = _temperature(simulation)
-    names = ", ".join(_NAMES[name] for name in LAMBDAS)
+    names = ", ".join(_NAMES[name] for name in alchemy.names)
     here = alchemy.states[number]
     lines = [
         "# Written by quiltmd.",
@@ -142,7 +146,7 @@ def xvg_header(simulation: Readout) -> str:
     legends = ["Potential Energy (kJ/mol)"]
     legends += [
         f"dH/d\\xl\\f{{}} {_NAMES[name]} = {value:.4f}"
-        for name, value in zip(LAMBDAS, here, strict=True)
+        for name, value in zip(alchemy.names, here, strict=True)
     ]
     legends += [f"\\xD\\f{{}}H \\xl\\f{{}} to {_listed(state)}" for state in alchemy.states]
     if simulation.barostat is not None:

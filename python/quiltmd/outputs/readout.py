@@ -181,11 +181,30 @@ class Readout(ABC):
 
         All come from the evaluation of the present energies.
         """
-        return self._of_alchemy("state_energies")
+        found = self._of_alchemy("state_energies")
+        energy = self._restraint_energy()
+        if energy is None:
+            return found
+        alchemy = self.system.alchemy
+        assert alchemy is not None
+        changed: NDArray[np.float64] = alchemy.states[:, -1] - self.lambdas["lambda_restraint"]
+        return found + energy * changed
 
     def dhdl(self) -> NDArray[np.float64]:
-        """(2,) kJ/mol: derivatives of the potential energy by lambda_coulomb and lambda_vdw."""
-        return self._of_alchemy("dhdl")
+        """Derivatives of the potential energy by lambda_coulomb and lambda_vdw, (2,) kJ/mol.
+
+        (3,) where the alchemical atoms have a restraint: by lambda_restraint as well.
+        """
+        found = self._of_alchemy("dhdl")
+        energy = self._restraint_energy()
+        return found if energy is None else np.append(found, energy)
+
+    def _restraint_energy(self) -> float | None:
+        """kJ/mol, in full, of the restraint of alchemical atoms; None where there is none."""
+        alchemy = self.system.alchemy
+        if alchemy is None or alchemy.restraint is None:
+            return None
+        return alchemy.restraint.energy(self.positions(), self.box)
 
     def _of_alchemy(self, name: str) -> NDArray[np.float64]:
         if self.system.alchemy is None:

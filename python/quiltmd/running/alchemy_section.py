@@ -5,16 +5,53 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular
+from ..description.boresch import BoreschRestraint
 from ..description.checks import LAST_STEP
 from ..description.decoupling import decouple
+from ..description.selection import select
 from ..description.system import System
-from ..description.units import Nanometres
+from ..description.units import Degrees, Nanometres
+from ..errors import QuiltError
 from .section import Section
 
 _Lambdas = tuple[Annotated[float, Field(ge=0, le=1)], ...]
+
+
+class BoreschSection(Section):
+    """[alchemy.boresch]: what holds the atoms in a binding site; see `BoreschRestraint`."""
+
+    anchors: tuple[str, str, str, str, str, str] = Field(
+        description="Selections of one atom each: a, b, c of the receptor, A, B, C of the ligand."
+    )
+    distance: Nanometres = Field(gt=0, description="a-A, nm.")
+    angles: tuple[Degrees, Degrees] = Field(description="b-a-A and a-A-B, 30 to 150 degrees.")
+    torsions: tuple[Degrees, Degrees, Degrees] = Field(
+        description="c-b-a-A, b-a-A-B and a-A-B-C, degrees."
+    )
+    k_distance: float = Field(
+        default=BoreschRestraint.k_distance, gt=0, description="kJ/mol/nm^2, of 1/2 k x^2."
+    )
+    k_angles: tuple[float, float] = Field(
+        default=(41.84,) * 2, description="kJ/mol/rad^2, of each angle."
+    )
+    k_torsions: tuple[float, float, float] = Field(
+        default=(41.84,) * 3, description="kJ/mol/rad^2, of each torsion."
+    )
+
+    def build(self, system: System) -> BoreschRestraint:
+        """The restraint, between atoms of the system."""
+        atoms = []
+        for text in self.anchors:
+            found = select(system, text)
+            if len(found) > 1:
+                raise QuiltError(f"the anchor {text!r} has {len(found)} atoms, not one")
+            atoms.append(int(found[0]))
+        return BoreschRestraint(atoms, **self.model_dump(exclude={"anchors"}))
 
 
 class AlchemySection(Section):
@@ -30,6 +67,14 @@ class AlchemySection(Section):
     )
     vdw: _Lambdas = Field(
         default=VDW, description="Lambda of van der Waals interactions in each state."
+    )
+    restraint: _Lambdas | None = Field(
+        default=None,
+        description="Lambda of the restraint in [alchemy.boresch] in each state: 0 none, 1 full; "
+        "by default 1.",
+    )
+    boresch: BoreschSection | None = Field(
+        default=None, description="A Boresch restraint, whose energy lambda multiplies."
     )
     intramolecular: Intramolecular = Field(
         default="keep",
@@ -51,9 +96,28 @@ class AlchemySection(Section):
                 f"there are {len(self.coulomb)} lambdas in coulomb and {len(self.vdw)} in vdw: "
                 "each state has one of both"
             )
+        if self.restraint is not None and self.boresch is None:
+            raise ValueError("restraint has no effect without [alchemy.boresch]")
+        if self.restraint is not None and len(self.restraint) != len(self.vdw):
+            raise ValueError(
+                f"there are {len(self.restraint)} lambdas in restraint and {len(self.vdw)} in vdw: "
+                "each state has one of each"
+            )
         return self
+
+    @property
+    def states(self) -> npt.NDArray[np.float64]:
+        """(K, 2), or (K, 3) with a restraint: the schedule."""
+        columns = [self.coulomb, self.vdw]
+        if self.boresch is not None:
+            columns.append(self.restraint or (1.0,) * len(self.vdw))
+        return np.column_stack(columns)
 
     def apply(self, system: System) -> System:
         """The system with these atoms."""
-        settings: dict[str, Any] = self.model_dump(exclude={"atoms", "every"})
+        others = {"atoms", "every", "restraint", "boresch"}
+        settings: dict[str, Any] = self.model_dump(exclude=others)
+        if self.boresch is not None:
+            settings["restraint"] = self.boresch.build(system)
+            settings["restraint_lambdas"] = self.restraint
         return decouple(system, self.atoms, **settings)

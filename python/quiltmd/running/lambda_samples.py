@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..description.alchemy import LAMBDAS
+from ..description.alchemy import conditions_of
 from ..errors import QuiltError
 from .alchemy_section import AlchemySection
 from .config import read_resolved
@@ -31,11 +31,11 @@ class Samples:
     Attributes
     ----------
     lambdas:
-        (K, 2): the schedule.
+        (K, 2 or 3): the schedule.
     temperature:
         K.
     dhdl:
-        K arrays (n_k, 2), kJ/mol.
+        K arrays (n_k, 2 or 3), kJ/mol.
     energies:
         K arrays (n_k, K), kJ/mol: of each state less that of the sampled one.
     """
@@ -101,11 +101,11 @@ def read_samples(folders: Sequence[Path]) -> Samples:
     for path, table in tables:
         for state, dhdl, energies in _rows(path, table, lambdas):
             found[state].append((dhdl, energies))
-    count = len(lambdas)
+    count, width = lambdas.shape
     return Samples(
         lambdas,
         temperature,
-        tuple(np.concatenate([np.empty((0, 2)), *(d for d, _ in rows)]) for rows in found),
+        tuple(np.concatenate([np.empty((0, width)), *(d for d, _ in rows)]) for rows in found),
         tuple(np.concatenate([np.empty((0, count)), *(u for _, u in rows)]) for rows in found),
     )
 
@@ -119,7 +119,7 @@ def _schedule(folder: Path) -> tuple[F64, float]:
     integrator: dict[str, Any] = settings.get("integrator", {})
     default = IntegratorSection.model_fields["temperature"].default
     temperature = float(integrator.get("temperature", default))
-    return np.column_stack([section.coulomb, section.vdw]), temperature
+    return section.states, temperature
 
 
 def _tables(folder: Path) -> list[Path]:
@@ -134,20 +134,24 @@ def _tables(folder: Path) -> list[Path]:
 
 def _rows(path: Path, table: Columns, lambdas: F64) -> list[tuple[int, F64, F64]]:
     """Derivatives and energies by the state in which they were sampled."""
+    named = list(conditions_of(lambdas[0]))
     names = [
-        *(f"{kind}_{name}" for kind in ("lambda", "dhdl") for name in LAMBDAS),
+        *named,
+        *(name.replace("lambda", "dhdl") for name in named),
         *(f"u_{k}" for k in range(len(lambdas))),
     ]
+    width = len(named)
     missing = [name for name in names if name not in table]
     if missing:
         raise QuiltError(f"{path}: the column {missing[0]} is missing: not of this schedule")
-    at, dhdl, energies = np.split(np.column_stack([table[name] for name in names]), [2, 4], axis=1)
+    columns = np.column_stack([table[name] for name in names])
+    at, dhdl, energies = np.split(columns, [width, 2 * width], axis=1)
     distances = np.abs(at[:, None] - lambdas[None]).max(axis=2)
     states = distances.argmin(axis=1)
     odd = np.flatnonzero(distances.min(axis=1) > _LIKE)
     if len(odd):
         raise QuiltError(
-            f"{path}, line {odd[0] + 2}: the lambdas {at[odd[0], 0]:g}, {at[odd[0], 1]:g} are "
+            f"{path}, line {odd[0] + 2}: the lambdas {', '.join(f'{x:g}' for x in at[odd[0]])} are "
             "those of no state of the schedule"
         )
     return [(int(k), dhdl[states == k], energies[states == k]) for k in np.unique(states)]

@@ -208,6 +208,8 @@ class Simulation(Readout):
         self.box = state.box
         self._described = True
         self.set_state(state)
+        if system.alchemy is not None and system.alchemy.restraint is not None:
+            self.set_conditions(lambda_restraint=float(system.alchemy.start[-1]))
         if self.centre_of_mass.follows_lists:
             every = int(self.describe()["remove_com_every"])
             super().__setattr__("centre_of_mass", self.centre_of_mass.chosen(every))
@@ -422,6 +424,7 @@ class Simulation(Readout):
         restraints: float | None = None,
         lambda_coulomb: float | None = None,
         lambda_vdw: float | None = None,
+        lambda_restraint: float | None = None,
     ) -> None:
         """Changes baths, box, restraints or lambdas from the present step on.
 
@@ -456,6 +459,8 @@ class Simulation(Readout):
         lambda_coulomb, lambda_vdw:
             Lambdas of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints,
             the work is not part of `heat`, and a State does not contain the lambdas.
+        lambda_restraint:
+            Of the restraint of alchemical atoms, if they have one, from 0 (none) to 1 (full).
 
         Raises
         ------
@@ -470,6 +475,7 @@ class Simulation(Readout):
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
         numbers |= self._changed_lambdas(lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw)
+        numbers |= self._changed_restraint(restraints, lambda_restraint)
         cell = None if box is None else check_box(box)
         with self._changing() as engine, self._naming_atoms(), core_calls:
             engine.set_conditions(numbers, cell)
@@ -485,7 +491,8 @@ class Simulation(Readout):
         if self.system.alchemy is None:
             return {}
         start = conditions_of(self.system.alchemy.start)
-        return {name: self._conditions.get(name, value) for name, value in start.items()}
+        now = {"lambda_restraint": self.restraint_strength, **self._conditions}
+        return {name: now.get(name, value) for name, value in start.items()}
 
     def _changed_lambdas(self, **given: float | None) -> dict[str, float]:
         """Those that are given, checked."""
@@ -495,6 +502,22 @@ class Simulation(Readout):
         if changed and self.system.alchemy is None:
             raise QuiltError(f"{next(iter(changed))}: the system has no alchemical atoms")
         return changed
+
+    def _changed_restraint(
+        self, strength: float | None, lambda_restraint: float | None
+    ) -> dict[str, float]:
+        """The strength of restraints that a lambda means, checked."""
+        has_lambda = self.system.alchemy is not None and self.system.alchemy.restraint is not None
+        if lambda_restraint is not None and not has_lambda:
+            raise QuiltError("lambda_restraint: the alchemical atoms have no restraint")
+        if strength is not None and has_lambda:
+            raise QuiltError("restraints: give lambda_restraint, which is that of the only one")
+        if lambda_restraint is None:
+            return {}
+        value = real_number("lambda_restraint", lambda_restraint)
+        if not 0 <= value <= 1:
+            raise QuiltError(f"lambda_restraint must be from 0 to 1, not {value:g}")
+        return {"restraints": value}
 
     @property
     def faults(self) -> list[Event]:
