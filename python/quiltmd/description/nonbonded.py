@@ -197,8 +197,8 @@ class Nonbonded:
         default=None,
         ge=0,
         le=10,
-        description="Grid spacing for which PME windows of least aliasing are made, nm, with "
-        "pme_bandwidth and pme_grid; 0, and the default with pme_grid: B-splines.",
+        description="Grid spacing for which PME windows have the least aliasing, nm, with "
+        "pme_bandwidth and pme_grid; 0, the default with pme_grid: B-splines.",
     )
     lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
         default="cutoff",
