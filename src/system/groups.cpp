@@ -65,8 +65,10 @@ std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& grou
                   std::to_string(members[at(a)]) +
                   " atoms held together by constraints or virtual sites, and at most " +
                   std::to_string(kMaxGroupSize) +
-                  " are possible: only bonds to hydrogen and rigid water may be constrained, and "
-                  "parents of a virtual site must have few hydrogens");
+                  " are possible: constrain only bonds to hydrogen, rigid water and small rings, "
+                  "use bonds in place of chains of constraints (Martini's files have them where "
+                  "FLEXIBLE is defined, for shorter time steps), and let parents of a virtual site "
+                  "have few hydrogens");
     start[at(a)] = group_start.back();
     group_start.push_back(group_start.back() + members[at(a)]);
   }

@@ -44,9 +44,9 @@ define = {define}
 
 # Terms of GROMACS that ours are the sum of.
 TERMS = {
-    "bond": ("Bond", "Morse"),
-    "angle, urey_bradley": ("Angle", "U-B", "Harmonic Pot."),
-    "torsion": ("Proper Dih.", "Per. Imp. Dih."),
+    "bond": ("Bond", "Morse", "G96Bond", "FENE Bonds"),
+    "angle, urey_bradley": (*("Angle", "U-B", "Harmonic Pot.", "G96Angle", "Restr. Angles"),),
+    "torsion": ("Proper Dih.", "Per. Imp. Dih.", "CBT Dih."),
     "ryckaert_bellemans": ("Ryckaert-Bell.", "Fourier Dih."),
     "improper": ("Improper Dih.",),
     "cmap": ("CMAP Dih.",),
@@ -97,13 +97,14 @@ def compute(
     continuation: bool = True,
     cutoff: float = CUTOFF,
     spacing: float = SPACING,
+    mdp: str = MDP,
 ) -> Computed:
     """Energies and forces of coordinates; not as a continuation they are constrained first.
 
     Virtual sites, too, are placed only where it is no continuation.
     """
     start = "yes" if continuation else "no"
-    settings = MDP.format(define=define, continuation=start, cutoff=cutoff, spacing=spacing)
+    settings = mdp.format(define=define, continuation=start, cutoff=cutoff, spacing=spacing)
     (folder / "run.mdp").write_text(settings)
     files = ("-p", topology, "-c", coordinates, "-r", coordinates)
     gmx(folder, "grompp", "-f", "run.mdp", *files, "-o", "run.tpr", "-maxwarn", "20")
@@ -161,7 +162,7 @@ def difference(folder: Path, topology: str, start: str, define: str = "") -> Dif
         cutoff=cutoff, dispersion_correction=False, potential_shift=False, pme_tolerance=1e-6
     )
     ours, forces = quiltmd.reference(system, state, chosen)
-    found = _off_by_term(ours, theirs.energies)
+    found = off_by_term(ours, theirs.energies)
     worst = max(found, key=lambda name: found[name])
     # Forces on sites are spread over their parents by both.
     rms, off = (
@@ -170,7 +171,7 @@ def difference(folder: Path, topology: str, start: str, define: str = "") -> Dif
     return Difference(system.atoms, worst, found[worst], float(off / max(100, rms)))
 
 
-def _off_by_term(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float]:
+def off_by_term(ours: dict[str, float], theirs: dict[str, float]) -> dict[str, float]:
     """How far terms are off, and their sum, to which terms unknown here would add."""
     rows = [
         (name, sum(ours[part] for part in name.split(", ")), [theirs.get(k, 0.0) for k in others])

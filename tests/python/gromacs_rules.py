@@ -176,6 +176,20 @@ RULES: dict[str, str] = {
         "AA AA BB BB 9 0 1 1\nAA AA AA BB 9 0 7 1\nAA AA BB BB 9 0 1 1", "9"
     ),
     "maps": _map(_MAP + torsion_map("AA AA BB BB AA", 2)),
+    # Of GROMOS, Martini and polymers.
+    "quartic bond": topology(
+        "[ bondtypes ]\nAA BB 2 0.2 1e6", bonds="1 2 5\n2 3 2\n3 4 5", atom_types=SIGMA
+    ),
+    "FENE bond": topology(
+        "[ bondtypes ]\nBB AA 7 0.3 1000", bonds="1 2 5\n2 3 7\n3 4 5", atom_types=SIGMA
+    ),
+    "angles by cosines": topology(
+        "[ angletypes ]\nAA AA BB 2 120 300", "[ angles ]\n1 2 3 2\n1 3 4 2 100 50"
+    ),
+    "restricted angles": topology(
+        "[ angletypes ]\nBB AA AA 10 120 300", "[ angles ]\n1 2 3 10\n1 3 4 10 100 50"
+    ),
+    "bending and torsion": topology(terms="[ dihedrals ]\n1 2 3 4 11 2 1 -2 3 4 5"),
     # Function types 1 and 9 share one list; 5 knows no wild cards; two names.
     "9 of 1": _dihedral("AA AA BB BB 1 0 1 1", "9"),
     "1 of 9": _dihedral(_BLOCK, "1"),
@@ -285,6 +299,20 @@ RULES: dict[str, str] = {
     "site n": _site("virtual_sitesn", "6 1 1 2 3"),
     "site n, of mass": _site("virtual_sitesn", "6 2 1 2 3", 20.0),
     "site n, weights": _site("virtual_sitesn", "6 3 1 0.3 2 0 3 0.2"),
+    "site of sites": topology(
+        "",
+        "[ virtual_sites3 ]\n6 5 4 1 1 0.3 0.2\n[ virtual_sitesn ]\n5 1 2 3\n"
+        "[ exclusions ]\n5 1 2 3 4 6\n6 1 2 3 4",
+        atom_types=WITH_SITE,
+        kinds="AA AA AA AA VV VV",
+        molecule="M 5",
+        molecules="M 2",
+        atoms={
+            1: "1 AA 1 M A 1 0.5 12.011",
+            5: "5 VV 1 M E 1 0.2 0.0",
+            6: "6 VV 1 M F 1 -0.7 0.0",
+        },
+    ),
 }
 
 # kJ/mol, by gmx_d 2022.5 (mdrun -nsteps 0, PME); test_gromacs_programs.py repeats them.
@@ -373,4 +401,10 @@ ENERGIES = {
     "site n": -0.708464698,
     "site n, of mass": -0.493015117,
     "site n, weights": -0.774256497,
+    "site of sites": -3.97149932,
+    "quartic bond": 76.5625,
+    "FENE bond": 12.9456933,
+    "angles by cosines": 39.4464512,
+    "restricted angles": 39.9481139,
+    "bending and torsion": 6.60044475,
 }

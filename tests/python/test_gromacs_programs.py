@@ -40,7 +40,6 @@ WATERS = {  # the box to fill with, by the name that pdb2gmx knows
 NUCLEIC_ACIDS = {"DNA": dna, "RNA": rna}
 # Answers to the questions of pdb2gmx: which ends two chains have, where it would take a peptide's.
 ENDS = {("charmm27", kind): "2\n4\n" * 2 for kind in NUCLEIC_ACIDS}
-UNSUPPORTED = "of function type 2 are not supported"  # GROMOS' bonds and angles
 
 
 @pytest.mark.slow
@@ -116,13 +115,9 @@ def built(folder: Path, pdb: Path, force_field: str, water: str = "") -> str:
     return "salty.gro"
 
 
-@pytest.mark.parametrize("name", slowly(FORCE_FIELDS, ("amber99sb-ildn", "charmm27")))
+@pytest.mark.parametrize("name", slowly(FORCE_FIELDS, ("amber99sb-ildn", "charmm27", "gromos54a7")))
 def test_force_fields(name: str, tmp_path: Path) -> None:
     start = built(tmp_path, protein(tmp_path, 12), name)
-    if name.startswith("gromos"):
-        with pytest.raises(InputError, match=UNSUPPORTED):
-            difference(tmp_path, "topol.top", start)
-        return
     found = difference(tmp_path, "topol.top", start)
     assert found.energy < 1e-6, found
     assert found.forces < 1e-5, found

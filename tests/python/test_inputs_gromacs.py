@@ -363,7 +363,7 @@ BAD = {
     "buckingham": ("1 3 yes", "2 3 yes", r"nbfunc 2 \(Buckingham\) is not supported"),
     "rule": ("1 3 yes", "1 4 yes", "combination rule 4 is not known, only 1, 2 and 3"),
     "bond": ("1 2 1\n", "1 2 4\n", r"top, line \d+: bonds of function type 4 are not supported"),
-    "angle": ("1 2 3 1\n", "1 2 3 2\n", "angles of function type 2 are not supported"),
+    "angle": ("1 2 3 1\n", "1 2 3 6\n", "angles of function type 6 are not supported"),
     "dihedral": ("1 2 3 4 3\n", "1 2 3 4 8\n", "dihedrals of function type 8 are not supported"),
     "types": (
         "CT CM CT 1 112",

@@ -45,6 +45,11 @@ inline double textbook_torsion(const Vec3d& i, const Vec3d& j, const Vec3d& k, c
   return dot(j - i, n) < 0 ? -angle : angle;
 }
 
+inline double textbook_cosine(const std::vector<Vec3d>& r) {
+  const Vec3d u = r[0] - r[1], v = r[2] - r[1];
+  return dot(u, v) / (norm(u) * norm(v));
+}
+
 // Two torsion maps smooth enough for a spline.
 inline double map_energy(bool second, double phi, double psi) {
   return second ? 3 * std::cos(phi - 0.4) * std::sin(psi) : 2 * std::sin(phi + psi) + std::cos(psi);
@@ -132,6 +137,44 @@ inline const std::vector<TermRow>& term_rows() {
        [](const Points& r, const Values& p) {
          const double x = p[2] * (norm(r[1] - r[0]) - p[0]);
          return p[1] * (1 + std::exp(-2 * x) - 2 * std::exp(-x));
+       }},
+      {QuarticBondForm::kForm,
+       {0, 1},
+       [](int i) { return Values{0.14 + 0.01 * (i % 2), 2e6}; },
+       [](const Points& r, const Values& p) {
+         return 0.25 * p[1] * std::pow(dot(r[1] - r[0], r[1] - r[0]) - p[0] * p[0], 2);
+       }},
+      {FeneForm::kForm,
+       {0, 1},
+       [](int i) { return Values{0.4 + 0.1 * (i % 2), 3000}; },
+       [](const Points& r, const Values& p) {
+         const double r2 = dot(r[1] - r[0], r[1] - r[0]), most2 = p[0] * p[0];
+         return -0.5 * p[1] * most2 * std::log(1 - r2 / most2);
+       }},
+      {CosineAngleForm::kForm,
+       {0, 1, 2},
+       [](int i) { return Values{1.9 + 0.3 * (i % 2), 400}; },
+       [](const Points& r, const Values& p) {
+         return 0.5 * p[1] * std::pow(textbook_cosine(r) - std::cos(p[0]), 2);
+       }},
+      {RestrictedAngleForm::kForm,
+       {0, 1, 2},
+       [](int i) { return Values{1.9 + 0.3 * (i % 2), 0.005}; },
+       [](const Points& r, const Values& p) {
+         const double c = textbook_cosine(r);
+         const double s2 = 1 - c * c, least = RestrictedAngleForm::kLeast;
+         const double per_s2 = s2 > least ? 1 / s2 : (2 - s2 / least) / least;
+         return 0.5 * p[1] * std::pow(c - std::cos(p[0]), 2) * per_s2;
+       }},
+      {BendingTorsionForm::kForm,
+       {0, 1, 2, 3},
+       [](int i) { return Values{9.3, 12.2 - i % 3, -13.1, -3.1, 4.2}; },
+       [](const Points& r, const Values& p) {
+         const double c = std::cos(textbook_torsion(r[0], r[1], r[2], r[3]));
+         const double first = std::sqrt(1 - std::pow(textbook_cosine(r), 2));
+         const double last = std::sqrt(1 - std::pow(textbook_cosine({r[1], r[2], r[3]}), 2));
+         return std::pow(first * last, 3) *
+                (p[0] + c * (p[1] + c * (p[2] + c * (p[3] + c * p[4]))));
        }},
       {PositionRestraintForm::kForm,
        {0},

@@ -112,5 +112,5 @@ def _refused(system: System) -> list[str]:
         return []
     return [
         f"constraints hold {large} set(s) of more than {LARGEST_GROUP} atoms together: only bonds "
-        "to hydrogen and rigid water may be constrained"
+        "to hydrogen, rigid water and small rings may be constrained"
     ]

@@ -13,8 +13,8 @@ interaction sites".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import cos, sin
 from typing import Any
 
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from ..errors import InputError
 
 MOST_PARENTS = 7
+_DEEPEST = 8  # sites of sites of sites ...
 _TOLERANCE = 1e-5  # of sums of weights, which files give with some six digits
 
 Weights = Sequence[float]
@@ -54,6 +55,33 @@ class Site:
     y: Weights = ()
     local: Weights = (0.0, 0.0, 0.0)
     cross: float = 0.0
+
+
+def resolved(sites: Sequence[Site]) -> list[Site]:
+    """The same sites; where averages are among their parents, the parents of those instead.
+
+    Sites of sites of other kinds, and sites that are made of themselves, stay what they are.
+    """
+    averages = {site.atom: site for site in sites if not (any(site.local) or site.cross)}
+    found = list(sites)
+    for _ in range(_DEEPEST):
+        if not any(parent in averages for site in found for parent in site.parents):
+            break
+        found = [_with_parents_of(averages, site) for site in found]
+    return found
+
+
+def _with_parents_of(averages: Mapping[int, Site], site: Site) -> Site:
+    nothing = [0.0] * len(site.parents)
+    weights: dict[int, npt.NDArray[np.float64]] = {}
+    for parent, *own in zip(
+        site.parents, site.origin, site.x or nothing, site.y or nothing, strict=True
+    ):
+        of = averages.get(parent, Site(parent, (parent,), (1.0,)))
+        for atom, part in zip(of.parents, of.origin, strict=True):
+            weights[atom] = weights.get(atom, np.zeros(3)) + part * np.array(own)
+    origin, x, y = np.transpose(list(weights.values())).tolist()
+    return replace(site, parents=tuple(weights), origin=origin, x=x, y=y)
 
 
 def average(atom: int, parents: Sequence[int], weights: Weights) -> Site:

@@ -66,10 +66,13 @@ class Minimum:
         From the parameters of n terms, (n, columns), the n values.
     stiffness:
         Likewise the second derivative of the energy there: kJ/mol/nm^2 or kJ/mol/rad^2.
+    is_length:
+        Of a bond: whether that is its length, which a constraint can keep.
     """
 
     at: Callable[[F64], F64]
     stiffness: Callable[[F64], F64]
+    is_length: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,7 +148,7 @@ class TermForm:
     @property
     def may_be_constrained(self) -> bool:
         """Whether a constraint of the length `minimum.at` may replace a term."""
-        return self.part == "bond" and self.minimum is not None
+        return self.part == "bond" and self.minimum is not None and self.minimum.is_length
 
     @property
     def holds_atoms(self) -> bool:
@@ -335,6 +338,54 @@ TERM_FORMS = (
         parameters_of("length+: nm", "D*+: kJ/mol", "beta+: 1/nm"),
         "D*(1-exp(-beta*(r-length)))^2",
         minimum=Minimum(lambda p: p[:, 0], lambda p: 2 * p[:, 1] * p[:, 2] ** 2),
+    ),
+    TermForm(
+        "quartic_bond",
+        "a quartic bond",
+        "quartic_bonds",
+        "bond",
+        2,
+        _given("length+: nm", "k*+: kJ/mol/nm^4"),
+        "k/4*(r^2-length^2)^2",
+        minimum=Minimum(lambda p: p[:, 0], lambda p: 2 * p[:, 1] * p[:, 0] ** 2),
+    ),
+    TermForm(
+        "fene",
+        "a FENE bond",
+        "fene_bonds",
+        "bond",
+        2,
+        _given("longest+: nm", "k*+: kJ/mol/nm^2"),
+        "-k/2*longest^2*log(1-(r/longest)^2)",
+        minimum=Minimum(lambda p: np.zeros(len(p)), lambda p: p[:, 1], is_length=False),
+    ),
+    TermForm(
+        "cosine_angle",
+        "an angle by its cosine",
+        "cosine_angles",
+        "angle",
+        3,
+        _given("theta0+: rad", "k*+: kJ/mol"),
+        "k/2*(cos(theta)-cos(theta0))^2",
+        minimum=Minimum(lambda p: p[:, 0], lambda p: p[:, 1] * np.sin(p[:, 0]) ** 2),
+    ),
+    TermForm(
+        "restricted_angle",
+        "a restricted angle",
+        "restricted_angles",
+        "angle",
+        3,
+        _given("theta0+: rad", "k*+: kJ/mol"),
+        "k/2*((cos(theta)-cos(theta0))/sin(theta))^2",
+        minimum=Minimum(lambda p: p[:, 0], lambda p: p[:, 1]),
+    ),
+    TermForm(
+        "bending_torsion",
+        "a combined bending-torsion term",
+        "bending_torsions",
+        "dihedral",
+        4,
+        _given(*(f"a{n}*: kJ/mol" for n in range(5))),
     ),
 )
 _BY_NAME = {form.name: form for form in TERM_FORMS}

@@ -12,16 +12,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..description.restraints import Held
-from ..description.sites import Site
+from ..description.sites import Site, resolved
 from ..description.term_forms import TERM_FORMS
 from ..reading.words import natural_number
 from .lennard_jones import LennardJones
-from .parameters import BONDS, COUNTS, DihedralTypes, MapTypes, Types, parameters_of
+from .parameters import ANGLES, BONDS, COUNTS, DihedralTypes, MapTypes, Types, parameters_of
 from .preprocess import Line
 from .sections import TERM_SECTIONS, AtomType, MoleculeType, TopologyFile, reals
 from .virtual_sites import site_of, site_of_many, site_of_weights
 
 _WATER = 2  # distances of a settle
+_BENDING_TORSION = 11  # a dihedral with k and the coefficients of five powers of the cosine
 _CHARGED_PAIR = 5  # parameters of a pair that has charges of its own
 _RESTRAINT = 10  # function type of bonds
 _WHOLE = 0.01  # how far a multiplicity may be from a whole number
@@ -73,7 +74,7 @@ class Molecule:
     terms:
         Field of the System -> rows of (atoms, parameters).
     sites:
-        Virtual sites.
+        Virtual sites, those that are averages of others as averages of atoms.
     exclusions:
         Excluded pairs.
     """
@@ -115,6 +116,7 @@ class Molecule:
                 self._add_site(line, site_of(line, section, parts))
         for line in kind.terms["virtual_sitesn"]:
             self._add_site(line, self._site_of_many(line))
+        self.sites = resolved(self.sites)
         self.exclusions = self._excluded()
         self._check_pairs()
 
@@ -183,7 +185,7 @@ class Molecule:
     def _angle(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 3)
         theta, k, *outer = self._values(line, "angletypes", atoms, function, given)
-        self.terms["angles"].append((atoms, (float(np.radians(theta)), k)))
+        self.terms[ANGLES[function].plural].append((atoms, (float(np.radians(theta)), k)))
         if outer and outer[1]:
             self.terms["urey_bradleys"].append(((atoms[0], atoms[2]), (outer[0], outer[1])))
 
@@ -205,6 +207,8 @@ class Molecule:
             field, values = _periodic(line, *row)
         elif function == 2:
             field, values = "impropers", (float(np.radians(row[0])), row[1])
+        elif function == _BENDING_TORSION:
+            field, values = "bending_torsions", tuple(row[0] * a for a in row[1:])
         else:
             field = "ryckaert_bellemans"
             values = tuple(row) if function == 3 else _from_fourier(row)

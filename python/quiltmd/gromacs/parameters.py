@@ -22,24 +22,34 @@ from .sections import TYPE_SECTIONS, TopologyFile, reals
 # The forms of bonds by function type, whose parameters are in the order of GROMACS; None: no term.
 BONDS = {
     1: form_named("bond"),
+    2: form_named("quartic_bond"),
     3: form_named("morse"),
     5: None,
     6: form_named("urey_bradley"),  # a harmonic potential that excludes nothing, never constrained
+    7: form_named("fene"),
     10: form_named("distance_restraint"),
+}
+# The forms of angles by function type, of which the first parameter is in degrees; function type 5
+# has a Urey-Bradley term as well.
+ANGLES = {
+    1: form_named("angle"),
+    2: form_named("cosine_angle"),
+    5: form_named("angle"),
+    10: form_named("restricted_angle"),
 }
 # How many parameters a term has, by the section of its types and function type.
 COUNTS = {
     "bondtypes": {function: form.columns if form else 0 for function, form in BONDS.items()},
-    "angletypes": {1: 2, 5: 4},
-    "dihedraltypes": {1: 3, 2: 2, 3: 6, 4: 3, 5: 4, 9: 3},
+    "angletypes": {1: 2, 2: 2, 5: 4, 10: 2},
+    "dihedraltypes": {1: 3, 2: 2, 3: 6, 4: 3, 5: 4, 9: 3, 11: 6},
     "constrainttypes": {1: 1, 2: 1},
     "pairtypes": {1: 2, 2: 2},
 }
 # Function types of GROMACS of which terms are refused, so that their parameters are of no use.
 _REFUSED = {
-    "bondtypes": (2, 4, 7, 8, 9),
-    "angletypes": (2, 3, 4, 6, 8, 9, 10),
-    "dihedraltypes": (8, 10, 11),
+    "bondtypes": (4, 8, 9),
+    "angletypes": (3, 4, 6, 8, 9),
+    "dihedraltypes": (8, 10),
 }
 _MULTIPLE = 9  # the function type of dihedrals whose lines add up
 # Function types that share the parameters of another.

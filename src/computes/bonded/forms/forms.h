@@ -32,18 +32,23 @@
 
 #include "computes/bonded/forms/angle.h"
 #include "computes/bonded/forms/angle_restraint.h"
+#include "computes/bonded/forms/bending_torsion.h"
 #include "computes/bonded/forms/bond.h"
 #include "computes/bonded/forms/cmap.h"
 #include "computes/bonded/forms/constant_force.h"
+#include "computes/bonded/forms/cosine_angle.h"
 #include "computes/bonded/forms/distance_restraint.h"
 #include "computes/bonded/forms/excluded_dispersion.h"
 #include "computes/bonded/forms/excluded_pair.h"
 #include "computes/bonded/forms/excluded_pair_prolate.h"
+#include "computes/bonded/forms/fene.h"
 #include "computes/bonded/forms/improper.h"
 #include "computes/bonded/forms/morse.h"
 #include "computes/bonded/forms/opposite_forces.h"
 #include "computes/bonded/forms/pair14.h"
 #include "computes/bonded/forms/position_restraint.h"
+#include "computes/bonded/forms/quartic_bond.h"
+#include "computes/bonded/forms/restricted_angle.h"
 #include "computes/bonded/forms/ryckaert_bellemans.h"
 #include "computes/bonded/forms/torsion.h"
 #include "computes/bonded/forms/torsion_restraint.h"
@@ -147,7 +152,8 @@ using TermForms =
     FormList<BondForm, UreyBradleyForm, Pair14Form, AngleForm, TorsionForm, ImproperForm, CmapForm,
              RyckaertBellemansForm, ExcludedPairForm, PositionRestraintForm, DistanceRestraintForm,
              AngleRestraintForm, TorsionRestraintForm, ConstantForceForm, OppositeForcesForm,
-             ExcludedDispersionForm, ExcludedPairProlateForm, MorseForm>;
+             ExcludedDispersionForm, ExcludedPairProlateForm, MorseForm, QuarticBondForm, FeneForm,
+             CosineAngleForm, RestrictedAngleForm, BendingTorsionForm>;
 inline constexpr int kTermForms = TermForms::kSize;
 // For how many of the first forms kernels are compiled apart: what nearly every system has, and what
 // force fields have.
