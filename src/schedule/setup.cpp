@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "computes/alchemy/physics.h"
@@ -108,6 +109,22 @@ void find_baths(Setup& setup, const IntegratorSettings& integrator) {
     setup.constraint_rotation[baths > 0 ? setup.bath_of_group[g] : 0] += of_group[g];
 }
 
+// The motion of atoms, as that of hydrogens that go as far, for which list_ages has figures. With m times the mass
+// and the same forces everything happens in sqrt(m) times the time; and without hydrogen bonds, which turn
+// hydrogens back, velocities last `kLonger` times as long: x(t) becomes c x(t / (c sqrt(m))). Sites have no mass.
+AtomMotion motion_of(const Setup& setup) {
+  constexpr double kHydrogen = 1.008, kHeaviest = 4.5, kLonger = 2.5, kMeasuredAt = 300;
+  double lightest = std::numeric_limits<double>::infinity();
+  for (const double mass : setup.system.masses)
+    if (mass > 0) lightest = std::min(lightest, mass);
+  const StepPlan& plan = setup.plan;
+  AtomMotion motion{plan.timestep, plan.baths.temperature, plan.buffer_fraction};
+  if (!(lightest > kHeaviest) || !std::isfinite(lightest)) return motion;
+  motion.timestep /= kLonger * std::sqrt(lightest / kHydrogen);
+  motion.temperature = kLonger * kLonger * std::max(motion.temperature, kMeasuredAt);
+  return motion;
+}
+
 }  // namespace
 
 double Setup::constraint_loss() const {
@@ -173,8 +190,7 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   for (const ExternalForce& force : setup.external)
     setup.plan.update_every = std::gcd(setup.plan.update_every, force.update_every);
   if (!all.sites.empty()) place_sites_after_moves(setup.plan);
-  const AtomMotion motion{setup.plan.timestep, setup.plan.baths.temperature,
-                          setup.plan.buffer_fraction};
+  const AtomMotion motion = motion_of(setup);
   const BuiltAnew what =
       uses_lists(setup.system, nonbonded) ? BuiltAnew::kLists : BuiltAnew::kLayout;
   setup.lists =
