@@ -159,6 +159,15 @@ def test_a_watch_fits_the_terminal(
     assert all(f"{word}" in shown for word in ("potential", "temperature", "density", "speed"))
 
 
+@pytest.mark.parametrize("size", [(1, 24), (12, 24), (19, 24), (20, 24), (80, 1), (80, 3)])
+def test_a_watch_in_a_tiny_terminal(done: Path, size: tuple[int, int]) -> None:
+    """A pane that was made small shows what has room; it ends nothing."""
+    terminal = {"COLUMNS": str(size[0]), "LINES": str(size[1])}
+    result = CliRunner().invoke(app, ["watch", str(done)], env=terminal, catch_exceptions=False)
+    assert max(map(len, result.stdout.splitlines())) <= size[0]
+    assert "done" in result.stdout.replace("\n", "")
+
+
 def test_a_watch_draws_once_where_it_cannot_draw_over(
     done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ _F64 = NDArray[np.float64]
 
 _DAY = 86400.0
 _NARROW = 78  # characters in which titles fit side by side
+_SMALLEST = 20  # characters of a panel, of which labels may take 13
 _QUIET_SECONDS = 60.0  # without a new row; then it is said how long
 # Dots of a character, by row from the top and by column, as bits of U+2800.
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
@@ -134,8 +135,8 @@ def _panels(
 ) -> str:
     """Columns of a log, drawn side by side within a number of lines."""
     columns, height = _layout(len(shown), width, free)
-    height = 0 if len(log["step"]) == 1 else height
     panel = (width - 2 * (columns - 1)) // columns
+    height = 0 if len(log["step"]) == 1 or panel < _SMALLEST else height
     plain = not (screen.encoding or "").lower().startswith("utf")
     panels = [_panel(log, name, title, panel, height, plain) for name, title in shown]
     rows = (panels[begin : begin + columns] for begin in range(0, len(panels), columns))
