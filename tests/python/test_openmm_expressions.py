@@ -208,6 +208,8 @@ FLAT = (
         ("k*acos(cos(theta-theta0))^2", "impropers"),
         ("k*(1+cos(3*theta-theta0))", "torsions"),
         ("k*(1-cos(theta-theta0))", "torsions"),
+        ("k*(1+cos(3*(theta-theta0)))", "torsions"),
+        ("k-k*cos((theta0-theta)*n);n=2", "torsions"),
         ("2*k*cos((2*theta-theta0)/2)^2", "torsions"),
         ("k*(1+cos(2*theta)*cos(theta0)+sin(2*theta)*sin(theta0))", "torsions"),
         (FLAT, "torsion_restraints"),

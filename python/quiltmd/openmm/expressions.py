@@ -139,7 +139,7 @@ class Expression:
             if not node.names() & variables:
                 found += [_without_sign(node), *(n for n in node.walk() if n.arguments is None)]
             else:
-                found += _offset(node, variables)
+                found += _offset(node, variables) + _scaled_offset(node, variables)
                 pending += node.arguments or ()
         return found
 
@@ -155,6 +155,16 @@ def _offset(node: Node, variables: set[str]) -> list[Node]:
     if not inner:
         return [second if node.value == "-" else Node("negate", (second,))]
     return [Node("+" if node.value == "-" else "-", (inner[0], second))]
+
+
+def _scaled_offset(node: Node, variables: set[str]) -> list[Node]:
+    """The offset of a sum that has a factor: n*p of n*(theta-p)."""
+    if node.value != "*" or not node.arguments:
+        return []
+    for factor, other in (node.arguments, node.arguments[::-1]):
+        if not factor.names() & variables:
+            return [Node("*", (factor, offset)) for offset in _offset(other, variables)]
+    return []
 
 
 def _without_sign(node: Node) -> Node:
