@@ -149,6 +149,8 @@ def _offset(node: Node, variables: set[str]) -> list[Node]:
     if node.value not in ("+", "-") or not node.arguments:
         return []
     first, second = node.arguments
+    if second.names() & variables and not first.names() & variables:  # of r0 - r
+        return [first if node.value == "-" else Node("negate", (first,))]
     inner = _offset(first, variables)
     if second.names() & variables or (not inner and first.value in ("+", "-")):
         return []
