@@ -9,7 +9,7 @@ namespace quiltmd {
 namespace {
 
 constexpr int kAtomGrain = 4096;
-constexpr int kPatchGrain = 4;
+constexpr int kMessageGrain = 4;
 
 // ---- Migrants ------------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ void send_proxies(const SendProxies& op, ThreadGroup& threads) {
   MessageWord* const out = op.out.buffer();
   const std::vector<int> before = atoms_before(op.exchange, op.patches);
   const int room = op.exchange.atom_room;
-  threads.parallel_for(op.exchange.count, kPatchGrain, [&](int first, int last, int) {
+  threads.parallel_for(op.exchange.count, kMessageGrain, [&](int first, int last, int) {
     for (int k = first; k < last; ++k) {
       const PlacedPatch& patch = op.patches[op.exchange.patches[k]];
       const int at = before[static_cast<size_t>(k)], atoms = std::clamp(room - at, 0, patch.atoms);
@@ -105,7 +105,7 @@ void receive_proxies(const ReceiveProxies& op, ThreadGroup& threads) {
   const uint32_t number = op.in.number.get();
   const MessageWord* const in = op.in.buffer();
   const std::vector<int> before = atoms_before(op.exchange, op.patches);
-  threads.parallel_for(op.exchange.count, kPatchGrain, [&](int first, int last, int) {
+  threads.parallel_for(op.exchange.count, kMessageGrain, [&](int first, int last, int) {
     for (int k = first; k < last; ++k) {
       const int index = op.exchange.patches[k];
       const PlacedPatch& patch = op.patches[index];

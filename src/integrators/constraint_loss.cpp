@@ -14,7 +14,7 @@
 namespace quiltmd {
 namespace {
 
-struct Group {
+struct HeldGroup {
   std::span<const double> mass;
   std::span<const GroupConstraint> constraints;
 };
@@ -37,7 +37,7 @@ void remove(const std::vector<Weighted>& directions, Weighted& w) {
 }
 
 // Positions that fit the constraints: atom 0 in the middle, others around it, moved until they fit.
-Positions fit(const Group& group) {
+Positions fit(const HeldGroup& group) {
   constexpr Vec3d kCorners[] = {{1, 1, 1}, {-1, -1, 1}, {-1, 1, -1}, {1, -1, -1}};
   constexpr int kMaxSweeps = 10000;
   const double size = group.constraints[0].length / std::sqrt(3.0);
@@ -62,7 +62,7 @@ Positions fit(const Group& group) {
 
 // Orthonormal directions in which the constraints forbid velocities. One that follows from others adds
 // none.
-std::vector<Weighted> forbidden(const Group& group, const Positions& x) {
+std::vector<Weighted> forbidden(const HeldGroup& group, const Positions& x) {
   constexpr double kDependent = 1e-3;
   std::vector<Weighted> directions;
   for (const GroupConstraint& c : group.constraints) {
@@ -86,7 +86,7 @@ std::vector<Weighted> forbidden(const Group& group, const Positions& x) {
 
 // Every allowed velocity turns the forbidden directions. The sum over an orthonormal set of velocities is
 // that over what is allowed of each axis.
-double rotation_of(const Group& group) {
+double rotation_of(const HeldGroup& group) {
   constexpr double kStep = 1e-6;  // nm amu^1/2
   const Positions x = fit(group);
   const std::vector<Weighted> at_start = forbidden(group, x);
@@ -116,7 +116,7 @@ std::vector<double> constraint_rotation(const System& system) {
   for (size_t g = 0; g < of_group.size(); ++g) {
     const auto atom = static_cast<size_t>(system.group_start[g]);
     const auto first = static_cast<size_t>(constraints.start[g]);
-    const Group group{
+    const HeldGroup group{
         std::span(system.masses)
             .subspan(atom, static_cast<size_t>(system.end_of_masses(static_cast<int>(g))) - atom),
         std::span(constraints.all)

@@ -9,7 +9,7 @@
 namespace quiltmd {
 namespace {
 
-void check_freedom(const Parameters& parameters, const std::string& whose, double degrees) {
+void check_two_degrees(const Parameters& parameters, const std::string& whose, double degrees) {
   if (!(degrees > 1))
     throw Error(parameters.kind + ": " + whose +
                 " has fewer than two degrees of freedom besides the motion of the centre of mass");
@@ -24,7 +24,7 @@ Thermostat rescaling_of_all(const Parameters& parameters, const ThermostatInput&
   const int every = steps_between_actions(parameters);
   const double shared_by = input.degrees_of_freedom;
   const CoupledBath bath = read_coupled_bath(parameters, "", every * input.timestep);
-  check_freedom(parameters, "the system", shared_by);
+  check_two_degrees(parameters, "the system", shared_by);
   const double keep = bath.heat.keep;
   const uint64_t seed = seed_of(parameters, noise);
   const StepTask scale{"thermostat", [=](Device& device, const StepContext& c) {
@@ -50,7 +50,7 @@ Thermostat rescaling_of_groups(const Parameters& parameters, const ThermostatInp
     const CoupledBath bath = read_coupled_bath(parameters, bath_suffix(k), every * input.timestep);
     made.baths.add_group(bath.temperature, bath.heat);
     draw.degrees_of_freedom[k] = input.of_baths.at(static_cast<size_t>(k));
-    check_freedom(parameters, bath_name(k), draw.degrees_of_freedom[k]);
+    check_two_degrees(parameters, bath_name(k), draw.degrees_of_freedom[k]);
   }
   const StepTask scale{
       "thermostat", [=](Device& device, const StepContext& c) {

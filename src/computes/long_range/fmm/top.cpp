@@ -7,15 +7,10 @@
 #include <complex>
 
 #include "computes/long_range/pme/box_on_mesh.h"
+#include "computes/long_range/pme/reference_mesh.h"
 #include "computes/long_range/pme/setup.h"
 
 namespace quiltmd {
-namespace {
-
-int frequency(int m, int n) { return m <= n / 2 ? m : m - n; }
-
-}  // namespace
-
 Lattice lattice_of(const Box& box, Int3 grid) {
   return {(1.0 / grid.x) * Vec3d{box.ax, 0, 0}, (1.0 / grid.y) * Vec3d{box.bx, box.by, 0},
           (1.0 / grid.z) * Vec3d{box.cx, box.cy, box.cz}};
