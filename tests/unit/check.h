@@ -37,6 +37,7 @@ inline int run_all(const std::vector<Case>& cases) {
     const int before = failures;
     c.body();
     std::printf("%s %s\n", failures == before ? "ok    " : "FAILED", c.name);
+    std::fflush(stdout);  // a program that is ended before its time has said how far it came
   }
   return failures == 0 ? 0 : 1;
 }
