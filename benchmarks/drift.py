@@ -146,6 +146,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None)
     parser.add_argument("--list-life", type=int, default=0, help="steps; 0: automatic")
     parser.add_argument("--list-buffer", type=float, default=0.0, help="nm; 0: automatic")
+    parser.add_argument(
+        "--nonbonded",
+        type=json.loads,
+        default=None,
+        help="""instead of the settings of Amber's and NAMD's benchmarks: those of Nonbonded as
+        JSON, such as '{"cutoff": 0.9}'""",
+    )
     parser.add_argument("--json", type=Path, default=None)
     choice = parser.parse_args()
     hydrogen_mass = 3.0 if choice.timestep >= HEAVY_FROM else None
@@ -159,6 +166,9 @@ def main() -> None:
             topology, coordinates, constraints="h-bonds", hydrogen_mass=hydrogen_mass
         )
         name, nonbonded = topology.name, DHFR
+
+    if choice.nonbonded is not None:
+        nonbonded = quiltmd.Nonbonded(**choice.nonbonded)
 
     def engine(system: Any, nonbonded: Any, integrator: Any, run: RunHere) -> Engine:
         lists = replace(run, list_life=choice.list_life, list_buffer=choice.list_buffer)
