@@ -53,19 +53,21 @@ class AlchemicalPlacer {
     return Vec3f{atom.x, atom.y, atom.z} + shift;
   }
 
-  // Whether atom `slot` of the patch is within reach of the alchemical one, which is at `from`, the two have
-  // not met elsewhere, and are not excluded.
+  // Whether atom `slot` of the patch is within reach of the alchemical one, which is at `from`, and the two have
+  // not met elsewhere.
   QMD_HD bool meet(const Meeting& m, const Vec3f& from, int slot) const {
     const Float4 other = op_.slots.local[slot];
     const float x = from.x - other.x, y = from.y - other.y, z = from.z - other.z;
     if (x * x + y * y + z * z >= op_.reach * op_.reach) return false;
     const int atom = slot_of(m.atom);
     const bool may_be_again = m.code == 0 && (m.atom >> kSlotBits != 0 || slot <= atom);
-    if (may_be_again && (slot == atom || full(slot).is_alchemical)) return false;
-    return !op_.exclusions.has(op_.slots.atom[atom], op_.slots.atom[slot]);
+    return !may_be_again || (slot != atom && !full(slot).is_alchemical);
   }
 
+  // No pair where it is excluded.
   QMD_HD PlacedPair near_pair(uint32_t first, uint32_t second) const {
+    if (op_.exclusions.has(op_.slots.atom[slot_of(first)], op_.slots.atom[slot_of(second)]))
+      return {first, second, 0, 0, 0, 0};
     const FullAtom &own = full(slot_of(first)), &other = full(slot_of(second));
     const int64_t types = static_cast<int64_t>(own.pair_type) * op_.types + other.pair_type;
     const double charge = other.is_alchemical ? other.charge : op_.slots.local[slot_of(second)].w;

@@ -17,8 +17,8 @@ namespace {
 
 // Pairs are counted by 32 bits.
 constexpr double kMostPairs = 1 << 30;
-// What GPUs fill of the last warps of an atom may be little: placing takes four of them.
-constexpr double kPartOfWarps = 4 * 32;
+// What GPUs fill of the last warp of an atom may be little.
+constexpr double kPartOfWarp = 32;
 
 std::vector<FullAtom> full_atoms(const System& system) {
   std::vector<FullAtom> atoms;
@@ -88,7 +88,7 @@ void AlchemyMemory::set_plan(const RankPlan& plan) {
   make_.renew(placed_index_, slots_.placed_index());
   const double density = slots_.system.atom_count() / slots_.patch_grid.box.volume();
   const double of_one = density * 4.0 / 3.0 * kPi * std::pow(reach_, 3);
-  make_room_for_pairs(static_cast<double>(atoms_.size()) * (of_one + kPartOfWarps));
+  make_room_for_pairs(static_cast<double>(atoms_.size()) * (of_one + kPartOfWarp));
 }
 
 // A quarter more: solutes may be denser than what is around them.

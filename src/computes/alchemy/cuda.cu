@@ -19,7 +19,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kPlacers = 128, kPlacingWarps = kPlacers / kWarp;
+constexpr int kPlacers = 256, kPlacingWarps = kPlacers / kWarp;
 constexpr int kThreads = 64, kWarps = kThreads / kWarp;  // small blocks find room beside others
 constexpr int kBlocksPerProcessor = 16;  // at most; warps take one group of pairs after the other
 
@@ -39,14 +39,14 @@ __device__ __forceinline__ int next_place(int32_t* count, bool found) {
   return __shfl_sync(kAllLanes, first, 0) + __popc(finders & ((1u << lane) - 1));
 }
 
-// Pairs that wait to be listed: fewer than a warp's, and what it finds next.
-struct Queue {
-  uint32_t first[2 * kWarp], second[2 * kWarp];
+// A pair that waits to be listed, as entries.
+struct Waiting {
+  uint32_t first, second;
 };
 
-// A warp's worth of pairs, those queued from place `begin` on; lanes from `end` on have none.
+// As many pairs as there are, up to one for each lane.
 __device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
-                                     const Queue& queue, int begin, int end) {
+                                     const Waiting* queue, int count) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   int place = 0;
   if (lane == 0) place = atomicAdd(op.placed.counts + kNearPairs, kWarp);
@@ -56,8 +56,7 @@ __device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPla
     return;
   }
   PlacedPair pair{};
-  if (begin + lane < end)
-    pair = placer.near_pair(queue.first[begin + lane], queue.second[begin + lane]);
+  if (lane < count) pair = placer.near_pair(queue[lane].first, queue[lane].second);
   op.placed.near[place + lane] = pair;
 }
 
@@ -65,9 +64,10 @@ __device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPla
 __device__ __forceinline__ void place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
                                             int atom) {
   __shared__ Meeting meetings[kPlacers];
-  __shared__ Queue queues[kPlacingWarps];
+  // Fewer than a warp's, and what it finds next; then what is left over in all.
+  __shared__ Waiting queues[kPlacingWarps][2 * kWarp], rest[kPlacers];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
-  Queue& queue = queues[warp];
+  Waiting* const queue = queues[warp];
   int waiting = 0;
   for (int first = 0; first < placer.meetings_of_one(); first += kPlacers) {
     Meeting own;
@@ -86,21 +86,23 @@ __device__ __forceinline__ void place_pairs(const PlaceAlchemy& op, const Alchem
         const bool near = begin + lane < patch.atoms && placer.meet(meeting, from, slot);
         const unsigned nears = __ballot_sync(kAllLanes, near);
         const int at = waiting + __popc(nears & ((1u << lane) - 1));
-        if (near) {
-          queue.first[at] = meeting.atom;
-          queue.second[at] = meeting.entry_of(slot);
-        }
+        if (near) queue[at] = {meeting.atom, meeting.entry_of(slot)};
         waiting += __popc(nears);
         __syncwarp();
         if (waiting < kWarp) continue;
         waiting -= kWarp;
-        list(op, placer, queue, waiting, waiting + kWarp);
+        list(op, placer, queue + waiting, kWarp);
         __syncwarp();
       }
     }
     __syncthreads();
   }
-  if (waiting) list(op, placer, queue, 0, waiting);
+  int left;
+  const int before = block_sum(lane < waiting ? 1 : 0, &left);
+  if (lane < waiting) rest[before] = queue[lane];
+  __syncthreads();
+  const int begin = warp * kWarp;
+  if (begin < left) list(op, placer, rest + begin, min(left - begin, kWarp));
 }
 
 // Blocks of alchemical atoms come first, then those of excluded pairs.

@@ -25,8 +25,9 @@ int place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer, int atom
     const Vec3f from = placer.from_patch(meeting);
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
       if (!placer.meet(meeting, from, slot)) continue;
-      if (count < op.placed.near_capacity)
-        op.placed.near[count] = placer.near_pair(meeting.atom, meeting.entry_of(slot));
+      const PlacedPair pair = placer.near_pair(meeting.atom, meeting.entry_of(slot));
+      if (pair.scaled == 0) continue;
+      if (count < op.placed.near_capacity) op.placed.near[count] = pair;
       ++count;
     }
   }

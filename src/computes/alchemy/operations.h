@@ -47,7 +47,7 @@ struct PlacedPair {
 };
 
 // What this rank computes, in any order: pairs that were within reach when atoms were laid out, and excluded
-// ones. On GPUs near pairs are in whole warps, each with one alchemical atom.
+// ones. On GPUs near pairs are in whole warps, each with one alchemical atom, and some are none.
 struct PlacedAlchemy {
   PlacedPair *near, *excluded;
   int near_capacity;
