@@ -9,7 +9,7 @@ the energy by lambda.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ import numpy.typing as npt
 from ..errors import InputError
 from .checks import frozen, numbers, real_number
 from .parts import Part
-
-if TYPE_CHECKING:
-    from .boresch import BoreschRestraint
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -68,7 +65,7 @@ class Alchemy(Part):
     start: F64
     alpha: float = 0.5
     least_sigma: float = 0.3
-    restraint: BoreschRestraint | None = None
+    restraint: Any = None  # a BoreschRestraint, whose module imports that of System
 
     def __post_init__(self) -> None:
         atoms = np.unique(np.asarray(self.atoms, dtype=np.int32))

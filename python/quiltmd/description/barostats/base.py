@@ -58,8 +58,8 @@ class Barostat:
         given = self.compressibility
         if isinstance(given, tuple) and len(given) != sets:
             raise QuiltError(
-                f"compressibility has {len(given)} values, but '{self.coupling}' coupling scales "
-                f"{sets} set(s) of axes: give one value, or one for each set"
+                f"compressibility: {len(given)} values for {sets} set(s) of axes with "
+                f"'{self.coupling}' coupling: give one value, or one for each set"
             )
         if self.surface_tension and self.coupling == "isotropic":
             raise QuiltError("surface_tension needs semi-isotropic or anisotropic coupling")
