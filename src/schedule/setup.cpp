@@ -112,6 +112,7 @@ void find_baths(Setup& setup, const IntegratorSettings& integrator) {
 // The motion of atoms, as that of hydrogens that go as far, for which list_ages has figures. With m times the mass
 // and the same forces everything happens in sqrt(m) times the time; and without hydrogen bonds, which turn
 // hydrogens back, velocities last `kLonger` times as long: x(t) becomes c x(t / (c sqrt(m))). Sites have no mass.
+// Layouts without lists cost next to nothing, and stay what they are.
 AtomMotion motion_of(const Setup& setup) {
   constexpr double kHydrogen = 1.008, kHeaviest = 4.5, kLonger = 2.5, kMeasuredAt = 300;
   double lightest = std::numeric_limits<double>::infinity();
@@ -119,7 +120,8 @@ AtomMotion motion_of(const Setup& setup) {
     if (mass > 0) lightest = std::min(lightest, mass);
   const StepPlan& plan = setup.plan;
   AtomMotion motion{plan.timestep, plan.baths.temperature, plan.buffer_fraction};
-  if (!(lightest > kHeaviest) || !std::isfinite(lightest)) return motion;
+  const bool is_heavy = lightest > kHeaviest && std::isfinite(lightest);
+  if (!is_heavy || !uses_lists(setup.system, setup.nonbonded)) return motion;
   motion.timestep /= kLonger * std::sqrt(lightest / kHydrogen);
   motion.temperature = kLonger * kLonger * std::max(motion.temperature, kMeasuredAt);
   return motion;
