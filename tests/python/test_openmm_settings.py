@@ -252,8 +252,6 @@ def test_refusals_say_what_to_do(name: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("add", "words"),
     [
-        (lambda force: force.addParticleParameterOffset("scale", 0, 0.5, 0.0, 0.0), "offsets"),
-        (lambda force: force.addExceptionParameterOffset("scale", 0, 0.5, 0.0, 0.0), "offsets"),
         (lambda force: force.setIncludeDirectSpace(False), "setIncludeDirectSpace"),
         (lambda force: force.setUseSwitchingFunction(True), "switch_distance"),
         *[
@@ -265,9 +263,7 @@ def test_refusals_say_what_to_do(name: str, words: str) -> None:
 )
 def test_what_is_refused_of_nonbonded_forces(add: Any, words: str) -> None:
     def change(system: Any) -> None:
-        force = force_of(system, "NonbondedForce")
-        force.addGlobalParameter("scale", 1.0)
-        add(force)
+        add(force_of(system, "NonbondedForce"))
 
     refused = is_honoured(change)
     assert refused is not None

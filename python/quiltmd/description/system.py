@@ -9,7 +9,7 @@ it into a run. Since it never changes, nothing needs to be kept in step with it.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -272,6 +272,7 @@ class System(TermViews, Checked):
         openmm_system: openmm.System,
         topology: Any = None,
         nonbonded: Nonbonded | None = None,
+        parameters: Mapping[str, float] | None = None,
     ) -> System:
         """System of an `openmm.System`, with the nonbonded settings of its NonbondedForce.
 
@@ -288,6 +289,9 @@ class System(TermViews, Checked):
         nonbonded:
             Settings that replace method, cutoff, tail correction, tolerance and PME parameters of
             the NonbondedForce.
+        parameters:
+            Values of global parameters on which parameter offsets of the NonbondedForce depend; by
+            default those of the force.  They stay fixed: for several, make a System of each.
 
         Raises
         ------
@@ -296,7 +300,7 @@ class System(TermViews, Checked):
         """
         from ..openmm.objects import system_fields  # of a folder above
 
-        return cls(**system_fields(openmm_system, topology, nonbonded))
+        return cls(**system_fields(openmm_system, topology, nonbonded, parameters))
 
     def with_terms(self, *changed: Terms) -> System:
         """The system with these terms in place of those of the same forms."""

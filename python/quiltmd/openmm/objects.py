@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -27,9 +28,9 @@ from ..description.sites import site_fields, site_links
 from ..description.term_forms import TermForm, form_named
 from ..description.terms import Terms, TermTable, table_of
 from ..description.topology import Topology
-from ..errors import InputError, QuiltError
+from ..errors import InputError, QuiltError, QuiltWarning
 from ..reading.words import residue_number
-from . import custom, maps, pairs, sites, solvent
+from . import custom, maps, offsets, pairs, sites, solvent
 
 
 @dataclass(frozen=True)
@@ -84,16 +85,22 @@ def _nested(value: Any) -> bool:
 
 
 def system_fields(
-    openmm_system: Any, topology: Any = None, nonbonded: Nonbonded | None = None
+    openmm_system: Any,
+    topology: Any = None,
+    nonbonded: Nonbonded | None = None,
+    parameters: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The fields of `System`; see `System.from_openmm`."""
     forces = openmm_system.getForces()
     _refuse_unsupported(openmm_system, forces)
+    values = _global_values(_nonbonded_force(forces), parameters)
     settings = nonbonded_from_openmm(openmm_system) if nonbonded is None else nonbonded
     atoms = openmm_system.getNumParticles()
     masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
     map_terms = maps.map_fields(forces)
-    tables = [(force, _terms_of(force)) for force in forces if type(force).__name__ in _KINDS]
+    tables = [
+        (force, _terms_of(force, values)) for force in forces if type(force).__name__ in _KINDS
+    ]
     terms = _bonded_terms(forces, tables, atoms)
     constraints, distances = _terms(openmm_system, "Constraint", 2, 1)
     site_arrays = site_fields(sites.sites_of(openmm_system))
@@ -115,7 +122,7 @@ def system_fields(
         raise InputError(f"{maps.FORCE}: a term joins different molecules")
     special = custom.pair_terms(forces, molecules)
     atom_fields = _nonbonded_fields(
-        _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms
+        _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms, values
     )
     named = _topology(topology, masses, links)
     by_types = pairs.pair_fields(forces, _nonbonded_force(forces), atom_fields["exclusions"])
@@ -275,10 +282,22 @@ def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
             named = kind if force.getName() == kind else f"{kind} ({force.getName()})"
             raise InputError(f"the OpenMM system has the force {named}, {_why_unsupported(kind)}")
     force = _nonbonded_force(forces)
-    if force.getNumParticleParameterOffsets() or force.getNumExceptionParameterOffsets():
-        raise InputError("NonbondedForce: parameter offsets are not supported")
     if not force.getIncludeDirectSpace():
         raise InputError("NonbondedForce: setIncludeDirectSpace(False) is not supported")
+
+
+def _global_values(force: Any, given: Mapping[str, float] | None) -> dict[str, float]:
+    """Of the NonbondedForce; a warning where offsets are taken at values that nobody chose."""
+    values = offsets.global_values(force, given)
+    if offsets.has_offsets(force) and given is None:
+        listed = ", ".join(f"{name} = {value:g}" for name, value in values.items())
+        warnings.warn(
+            f"NonbondedForce: its parameter offsets are those of the default values, {listed}, and "
+            "stay so: give System.from_openmm the parameters to choose others",
+            QuiltWarning,
+            stacklevel=4,
+        )
+    return values
 
 
 def _why_unsupported(kind: str) -> str:
@@ -380,9 +399,13 @@ def _refuse_missing_atoms(where: str, members: npt.NDArray[np.int32], atoms: int
         raise InputError(f"{where}: term {row} names an atom that does not exist")
 
 
-def _terms_of(force: Any) -> _Table:
-    kind = _KINDS[type(force).__name__]
-    return _terms(force, kind.noun, kind.form.atoms, kind.form.columns)
+def _terms_of(force: Any, values: Mapping[str, float]) -> _Table:
+    name = type(force).__name__
+    kind = _KINDS[name]
+    atoms, parameters = _terms(force, kind.noun, kind.form.atoms, kind.form.columns)
+    if name == "NonbondedForce":
+        parameters = parameters + offsets.exception_offsets(force, values, len(atoms))
+    return atoms, parameters
 
 
 def _joined(tables: list[tuple[Any, _Table]], name: str) -> _Table:
@@ -395,12 +418,13 @@ def _joined(tables: list[tuple[Any, _Table]], name: str) -> _Table:
 
 
 def _nonbonded_fields(
-    force: Any, exceptions: _Table, special: _Table, atoms: int
+    force: Any, exceptions: _Table, special: _Table, atoms: int, values: Mapping[str, float]
 ) -> dict[str, npt.NDArray[Any]]:
     """Charges, Lennard-Jones types, exclusions and 1-4 pairs, of custom bonds (`special`) too."""
     if force.getNumParticles() != atoms:
         raise InputError(f"NonbondedForce has {force.getNumParticles()} particles, not {atoms}")
     particles = _numbers(force, "getParticleParameters", atoms, 3)
+    particles += offsets.particle_offsets(force, values, atoms)
     negative = (particles[:, 1:] < 0).any(axis=1)
     if negative.any():
         message = "NonbondedForce: sigma and epsilon must not be negative"
