@@ -8,7 +8,7 @@ from .description.barostats.berendsen import BerendsenBarostat
 from .description.barostats.cell_rescaling import CellRescaling
 from .description.barostats.monte_carlo import MonteCarloBarostat
 from .description.boresch import BoreschRestraint
-from .description.boresch_anchors import choose_boresch
+from .description.boresch_anchors import apply_boresch, choose_boresch
 from .description.decoupling import decouple
 from .description.electric_field import apply_electric_field
 from .description.external_force import ExternalForce
@@ -123,6 +123,7 @@ __all__ = [
     "VelocityVerlet",
     "Workers",
     "alchemical_states",
+    "apply_boresch",
     "apply_electric_field",
     "choose_boresch",
     "decouple",

@@ -41,7 +41,7 @@ def test_the_energy_is_that_of_the_core() -> None:
     for box in (None, np.eye(3) * 4.0):
         positions = rng.random((9, 3)) * 1.5
         state = quiltmd.State.start(system, positions, box)
-        held = restraint().apply(system)
+        held = quiltmd.apply_boresch(system, restraint())
         settings = NO_PAIRS if box is None else quiltmd.Nonbonded(method="cutoff")
         energies = quiltmd.reference(held, state, settings)[0]
         assert energies["restraint"] == pytest.approx(restraint().energy(positions, box), rel=1e-9)
@@ -236,7 +236,7 @@ def test_a_lambda_needs_the_only_restraint() -> None:
     plain, _ = solute_in_water(6)
     held = restraint(anchors=(60, 61, 62, 0, 1, 2))
     with pytest.raises(QuiltError, match="a distance restraint: beside"):
-        quiltmd.decouple(held.apply(plain), range(LENGTH), restraint=held)
+        quiltmd.decouple(quiltmd.apply_boresch(plain, held), range(LENGTH), restraint=held)
     with pytest.raises(QuiltError, match="2 lambdas of the restraint and 15"):
         quiltmd.decouple(plain, range(LENGTH), restraint=held, restraint_lambdas=(0, 1))
     with pytest.raises(QuiltError, match="without a restraint"):

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .boresch import BoreschRestraint
 from .checks import frozen, numbers, real_number
 from .parts import Part
 

@@ -16,18 +16,16 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import numbers, real_number
-from .restraints import NEVER_LINEAR
 from .settings import BOLTZMANN
-from .system import System
 
 F64 = npt.NDArray[np.float64]
 
 STANDARD_VOLUME = 1.66053907  # nm^3 a molecule, at 1 mol/l
 # Places of the anchors a, b, c, A, B, C among the six.
 _A, _B, _C, _LA, _LB, _LC = range(6)
-_DISTANCE = (_A, _LA)
-_ANGLES = ((_B, _A, _LA), (_A, _LA, _LB))
-_TORSIONS = ((_C, _B, _A, _LA), (_B, _A, _LA, _LB), (_A, _LA, _LB, _LC))
+DISTANCE = (_A, _LA)
+ANGLES = ((_B, _A, _LA), (_A, _LA, _LB))
+TORSIONS = ((_C, _B, _A, _LA), (_B, _A, _LA, _LB), (_A, _LA, _LB, _LC))
 _INNER_ANGLES = ((_C, _B, _A), (_LA, _LB, _LC))  # within receptor and ligand
 # Where torsions of three atoms in a line are undefined, and the restraint no longer holds.
 _LEAST_ANGLE, _WIDEST_ANGLE = 30.0, 150.0  # degrees
@@ -89,30 +87,6 @@ class BoreschRestraint:
                     f"the angle {name} is {angle:g} degrees: choose anchors whose angles are from "
                     f"{_LEAST_ANGLE:g} to {_WIDEST_ANGLE:g}, or torsions become undefined"
                 )
-
-    def apply(self, system: System) -> System:
-        """The system with the restraint, as a distance, two angle and three torsion restraints."""
-        if max(self.anchors) >= system.atoms:
-            raise InputError(f"anchors names an atom that does not exist: there are {system.atoms}")
-
-        def atoms(*places: tuple[int, ...]) -> npt.NDArray[np.int32]:
-            return np.array([[self.anchors[k] for k in place] for place in places], np.int32)
-
-        def rows(values: Sequence[float], constants: Sequence[float]) -> F64:
-            return np.array(
-                [[np.radians(x), 0.0, k] for x, k in zip(values, constants, strict=True)]
-            )
-
-        spring = [[self.distance, self.distance, NEVER_LINEAR, self.k_distance]]
-        return system.with_terms(
-            system.terms["distance_restraint"].joined(atoms(_DISTANCE), spring),
-            system.terms["angle_restraint"].joined(
-                atoms(*_ANGLES), rows(self.angles, self.k_angles)
-            ),
-            system.terms["torsion_restraint"].joined(
-                atoms(*_TORSIONS), rows(self.torsions, self.k_torsions)
-            ),
-        )
 
     def coordinates(self, positions: npt.ArrayLike, box: npt.ArrayLike | None = None) -> F64:
         """(6,) distance, nm, two angles and three torsions, degrees, of (N, 3) positions, nm.
@@ -210,16 +184,16 @@ class _Sites:
 def coordinates_of(sites: F64, box: npt.ArrayLike | None) -> F64:
     """Distance, angles and torsions of (..., 6, 3) anchors: (..., 6), nm and degrees."""
     s = _Sites(sites, box)
-    columns = [np.linalg.norm(s.between(*_DISTANCE), axis=-1)]
-    columns += [s.angle(*places) for places in _ANGLES]
-    columns += [s.torsion(*places) for places in _TORSIONS]
+    columns = [np.linalg.norm(s.between(*DISTANCE), axis=-1)]
+    columns += [s.angle(*places) for places in ANGLES]
+    columns += [s.torsion(*places) for places in TORSIONS]
     return np.stack(columns, axis=-1)
 
 
 def is_usable(sites: F64, box: npt.ArrayLike | None) -> npt.NDArray[np.bool_]:
     """Whether the angles of (..., 6, 3) anchors leave the torsions well defined."""
     s = _Sites(sites, box)
-    angles = np.stack([s.angle(*places) for places in (*_ANGLES, *_INNER_ANGLES)], axis=-1)
+    angles = np.stack([s.angle(*places) for places in (*ANGLES, *_INNER_ANGLES)], axis=-1)
     inside = (angles >= _LEAST_ANGLE) & (angles <= _WIDEST_ANGLE)
     usable: npt.NDArray[np.bool_] = np.asarray(inside.all(axis=-1))
     return usable

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which atoms a Boresch restraint takes: those whose distance, angles and torsions move least."""
+"""Boresch restraints of a System: terms of it, and which atoms move least and so are taken."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .boresch import BoreschRestraint, coordinates_of, is_usable
+from .boresch import (
+    ANGLES,
+    DISTANCE,
+    TORSIONS,
+    BoreschRestraint,
+    coordinates_of,
+    is_usable,
+)
+from .restraints import NEVER_LINEAR
 from .selection import select
 from .system import System
 
@@ -18,6 +27,32 @@ I64 = npt.NDArray[np.int64]
 
 _MOST_TRIPLES = 60  # of the receptor, the nearest; and of the ligand, those nearest its centre
 _UNIT = 0.05  # nm: a fluctuation of the distance that weighs as much as one of an angle of 1 rad
+
+
+def apply_boresch(system: System, restraint: BoreschRestraint) -> System:
+    """The system with a restraint, as a distance, two angle and three torsion restraints.
+
+    InputError where the system lacks an anchor.
+    """
+    anchors = np.array(restraint.anchors, np.int32)
+    if anchors.max() >= system.atoms:
+        raise InputError(f"anchors names an atom that does not exist: there are {system.atoms}")
+
+    def rows(values: Sequence[float], constants: Sequence[float]) -> F64:
+        return np.array([[np.radians(x), 0.0, k] for x, k in zip(values, constants, strict=True)])
+
+    length = restraint.distance
+    return system.with_terms(
+        system.terms["distance_restraint"].joined(
+            anchors[[DISTANCE]], [[length, length, NEVER_LINEAR, restraint.k_distance]]
+        ),
+        system.terms["angle_restraint"].joined(
+            anchors[np.array(ANGLES)], rows(restraint.angles, restraint.k_angles)
+        ),
+        system.terms["torsion_restraint"].joined(
+            anchors[np.array(TORSIONS)], rows(restraint.torsions, restraint.k_torsions)
+        ),
+    )
 
 
 def choose_boresch(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ..errors import InputError
 from .alchemy import COULOMB, VDW, Alchemy, Intramolecular
 from .boresch import BoreschRestraint
+from .boresch_anchors import apply_boresch
 from .checks import numbers
 from .parts import refuse_other_parts
 from .selection import select
@@ -119,7 +120,7 @@ def _restrained(system: System, restraint: BoreschRestraint) -> System:
         raise InputError(
             f"the system has {others[0]}: beside a restraint with a lambda there can be no others"
         )
-    return restraint.apply(system)
+    return apply_boresch(system, restraint)
 
 
 def _indices(system: System, atoms: Any) -> npt.NDArray[np.integer[Any]]:
