@@ -66,7 +66,7 @@ class Alchemy(Part):
     start: F64
     alpha: float = 0.5
     least_sigma: float = 0.3
-    restraint: Any = None  # a BoreschRestraint, whose module imports that of System
+    restraint: BoreschRestraint | None = None
 
     def __post_init__(self) -> None:
         atoms = np.unique(np.asarray(self.atoms, dtype=np.int32))
