@@ -149,7 +149,7 @@ def write(path: Path, system: quiltmd.System, state: quiltmd.State) -> None:
 
 
 def read(path: Path) -> Pair:
-    """What `write` wrote, at rest."""
+    """What `write` wrote, at rest; a file of an older version has no terms of forms made since."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
     topology = quiltmd.Topology(**{name: arrays.pop(f"topology_{name}") for name in _TOPOLOGY})
@@ -162,6 +162,7 @@ def read(path: Path) -> Pair:
             arrays.pop(form.shared) if form.shared else (),
         )
         for form in TERM_FORMS
+        if form.plural in arrays
     ]
     del arrays["molecules"]  # follows from the rest
     system = quiltmd.System(**arrays, terms={one.name: one for one in terms}, topology=topology)
