@@ -125,16 +125,17 @@ def test_a_split_and_its_parameters_are_stated_one_way() -> None:
 
 
 def test_windows_are_those_of_the_grid_unless_stated() -> None:
-    """With a stated grid there are B-splines, as in files that knew no others."""
+    """With a stated grid there are B-splines, as in files that knew no others, and with order 4."""
     box = np.diag([3.0, 3.1, 3.3])
-    chosen = Nonbonded().resolve(box)
+    assert Nonbonded(pme_order=4).resolve(box)["pme_window"] == 0
+    chosen = Nonbonded(pme_order=5).resolve(box)
     spacing = (np.diag(box) / chosen["pme_grid"]).max()
     assert chosen["pme_window"] == pytest.approx(spacing, abs=1e-4)
     stated = Nonbonded(pme_bandwidth=9.5, pme_grid=(20, 20, 20))
     assert stated.resolve(box)["pme_window"] == 0
     assert replace(stated, pme_window=0.16).resolve(box)["pme_window"] == 0.16
     assert Nonbonded(pme_split="gaussian").resolve(box)["pme_window"] == 0
-    splines = Nonbonded(pme_window=0.0).resolve(box)
+    splines = Nonbonded(pme_order=5, pme_window=0.0).resolve(box)
     assert splines["pme_window"] == 0
     assert np.prod(splines["pme_grid"]) > 1.3 * np.prod(chosen["pme_grid"])
     assert replace(stated, pme_window=0.16).overridden({"pme_tolerance": 1e-3}).pme_window is None
@@ -204,7 +205,7 @@ def test_a_stated_grid_that_is_too_coarse_is_told(exact: Any, split: Any, words:
 
 def test_a_window_for_another_grid_is_told(exact: Any) -> None:
     system, state, _ = exact
-    chosen = Nonbonded().resolve(state.box)
+    chosen = Nonbonded(pme_order=5).resolve(state.box)
     mesh = {name: chosen[name] for name in ("pme_bandwidth", "pme_grid", "pme_order")}
     for factor, told in ((1.0, 0), (0.7, 1), (1.4, 1)):
         settings = Nonbonded(**mesh, pme_window=factor * chosen["pme_window"])

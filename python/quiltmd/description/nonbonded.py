@@ -93,8 +93,8 @@ class Nonbonded:
     pme_window:
         Grid spacing, nm, for which the windows of a prolate split have the least aliasing; given
         together with `pme_bandwidth` and `pme_grid`, whose largest spacing along an edge it should
-        be.  0: B-splines, with a grid for these.  None: that of the grid which the tolerance
-        determines; with `pme_grid` B-splines.
+        be.  0: B-splines, with a grid for these.  None: with order 5 that of the grid which the
+        tolerance determines; with order 4, or `pme_grid`, B-splines.
     lennard_jones:
         "cutoff", or "pme", with the method pme: beyond the cutoff the dispersion, with C6
         coefficients by the geometric rule, is summed on a second mesh, with `pme_order`.  Within
@@ -198,7 +198,7 @@ class Nonbonded:
         ge=0,
         le=10,
         description="Grid spacing for which PME windows have the least aliasing, nm, with "
-        "pme_bandwidth and pme_grid; 0, the default with pme_grid: B-splines.",
+        "pme_bandwidth and pme_grid; 0, the default with pme_grid and with order 4: B-splines.",
     )
     lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
         default="cutoff",
@@ -500,7 +500,7 @@ class Nonbonded:
         if self.pme_split == "gaussian":
             alpha, grid = pme_parameters(box, self.cutoff, self.pme_tolerance, order)
             return _ChargeMesh(alpha=alpha, grid=grid)
-        splines = self.pme_window == 0
+        splines = self.pme_window == 0 or order == 4  # whose windows cost conservation of energy
         return _ChargeMesh(
             0.0, *prolate_parameters(box, self.cutoff, self.pme_tolerance, order, splines=splines)
         )
