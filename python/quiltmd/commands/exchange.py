@@ -56,7 +56,10 @@ def exchange(
         ),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")
+        bool,
+        typer.Option(
+            "--overwrite", help="Move earlier results in the folder to its subfolder backup.N."
+        ),
     ] = False,
     steps: Annotated[
         int | None,

@@ -77,7 +77,10 @@ OPTIONS = {
     ),
     "water": _given("Water molecules of the file."),
     "hydrogens": _given("Hydrogens of the file."),
-    "gaps": _given("Missing residues within chains: build them, or cut and cap the chain."),
+    "gaps": _given(
+        "Missing residues within chains: end with an error (refuse), build them (build), or cut "
+        "the chain and cap both ends (cap)."
+    ),
     "longest_loop": _given("Longest run of missing residues to build.", min=0),
     "termini": _given("Ends of proteins; caps are ACE and NME."),
     "ph": _given("pH.", min=0, max=14),

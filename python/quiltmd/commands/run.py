@@ -53,7 +53,10 @@ def run(
         typer.Option(metavar="DIR", help="Continue the run in this folder from its checkpoint."),
     ] = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Move results in the folder to DIR/backup.N.")
+        bool,
+        typer.Option(
+            "--overwrite", help="Move earlier results in the folder to its subfolder backup.N."
+        ),
     ] = False,
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.

@@ -162,7 +162,7 @@ class Nonbonded:
     )
     pme_order: Annotated[Literal[4, 5] | None, _Pme] = Field(
         default=None,
-        description="Order of the PME windows, 4 or 5; default: 5, in small boxes 4.",
+        description="Interpolation order of PME, 4 or 5; default: 5, or 4 in small boxes.",
     )
     pme_tolerance: Annotated[float, _Pme] = Field(
         default=5e-4,
@@ -197,8 +197,8 @@ class Nonbonded:
         default=None,
         ge=0,
         le=10,
-        description="Grid spacing for which PME windows have the least aliasing, nm, with "
-        "pme_bandwidth and pme_grid; 0, the default with pme_grid and with order 4: B-splines.",
+        description="Grid spacing, nm, for which the PME interpolation has the least aliasing; "
+        "needs pme_bandwidth and pme_grid; 0 (the default with pme_grid or order 4): B-splines.",
     )
     lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
         default="cutoff",

@@ -88,8 +88,8 @@ class Workers:
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
-        description="Shortest time limit for a segment of the run, s; a device that takes longer "
-        "is declared hung; needs spares.",
+        description="Shortest time limit for a segment of the run, s; a device that takes longer, "
+        "and longer than fifty times the expected time, is declared hung; needs spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
         default=(), description="Devices that replace a lost one, in this order."
@@ -98,7 +98,7 @@ class Workers:
         default=0,
         ge=0,
         le=MOST,
-        description="Repeat one segment of the run in N and compare; 0: none.",
+        description="Repeat one of every N segments of the run and compare the results; 0: none.",
     )
     inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
