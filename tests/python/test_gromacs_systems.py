@@ -29,7 +29,7 @@ REASONS = re.compile(
     r"of function type \d+ are not supported|a second state .* is not supported|"
     r"restraints are not supported|averages of distances are not supported|"
     r"polarizable models are not supported|virtual site, found 0: |"
-    r"interactions between molecules are not supported"
+    r"interactions between molecules are not supported|vanishes in its second state, which would"
 )
 AS_GROMACS = "refused by GROMACS:"
 pytestmark = [
