@@ -81,9 +81,10 @@ def test_a_molecule_longer_than_the_cutoff(ranks: int, patch_reach: int) -> None
     exact, _ = quiltmd.reference(system, state, SETTINGS)
     found = core.energies()
     error = 3e-6 * max(map(abs, exact.values()))  # terms of both signs, larger than their sum
-    # The mesh has what is left of the energy of each charge with itself, in single precision.
+    # The mesh has what is left of the energy of each charge with itself, in single precision: to a
+    # unit of its last place.
     alone = 138.935 * 3.0 / np.sqrt(np.pi) * float((system.charges**2).sum())
-    errors = {"pme": error + 6e-8 * alone, "potential": error + 6e-8 * alone}
+    errors = {"pme": error + 1.2e-7 * alone, "potential": error + 1.2e-7 * alone}
     assert found["potential"] == pytest.approx(energy, abs=errors["potential"])
     for name, value in exact.items():
         assert found[name] == pytest.approx(value, abs=errors.get(name, error))

@@ -252,7 +252,7 @@ def test_position_restraints(text: str, radius: float, weights: tuple[float, ...
     [
         ("0.5*k*(r-r0)^2+1e-4*step(r-1)", "bond"),
         ("0.5*k*(r-r0)^2*select(step(r-2)*step(2.05-r),2,1)", "bond"),
-        ("0.25*k*(r^2-r0^2)^2", "bond"),
+        ("0.25*k*(r^2-r0^2)^4", "bond"),
         ("0.5*k*(r-r0)^2+1", "bond"),
         ("k*abs(r-r0)", "bond"),
         ("0.5*k*(r-r1)^2", "bond"),

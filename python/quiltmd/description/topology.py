@@ -48,9 +48,10 @@ class Topology(Checked):
     vanishing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
-        if len(self.molecule_types) == 0:
+        # What says nothing fits any number of residues and atoms, also where others are replaced.
+        if not np.any(np.asarray(self.molecule_types) != ""):
             object.__setattr__(self, "molecule_types", np.full(len(self.residue_names), ""))
-        if len(self.vanishing) == 0:
+        if not np.any(self.vanishing):
             object.__setattr__(self, "vanishing", np.zeros(len(self.atom_names), np.bool_))
         for one in fields(self):
             array = np.asarray(getattr(self, one.name))

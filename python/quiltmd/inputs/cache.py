@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from ..description.alchemy import Alchemy
+from ..description.boresch import BoreschRestraint
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
@@ -56,6 +57,7 @@ _CLASSES: dict[str, Any] = {
         Topology,
         Held,
         Alchemy,
+        BoreschRestraint,
         Nonbonded,
         ImplicitSolvent,
     )
