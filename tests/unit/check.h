@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,6 +26,16 @@ inline void check_near(double value, double expected, double tolerance, const ch
   ++failures;
   std::printf("%s:%d: %s is %.12g, expected %.12g within %g\n", file, line, what, value, expected,
               tolerance);
+}
+
+// The message of the error that this ends with; empty where it ends with none.
+inline std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
 }
 
 struct Case {

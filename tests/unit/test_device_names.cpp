@@ -13,15 +13,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 void one_device_for_each_rank() {
   CHECK(devices_of_ranks("cpu", 3) == Names({"cpu", "cpu", "cpu"}));
   CHECK(devices_of_ranks("null", 2) == Names({"null", "null"}));
@@ -34,17 +25,20 @@ void one_device_for_each_rank() {
 
 void lists_of_another_length_are_refused() {
   for (const char* name : {"cuda:1", "cuda:0,1,2"})
-    CHECK(error_of([&] { devices_of_ranks(name, 2); }).find("for 2 rank(s)") != std::string::npos);
-  CHECK(error_of([] { make_device("cuda:0,1", 1); }).find("names 2 GPU(s)") != std::string::npos);
+    CHECK(test::error_of([&] { devices_of_ranks(name, 2); }).find("for 2 rank(s)") !=
+          std::string::npos);
+  CHECK(test::error_of([] { make_device("cuda:0,1", 1); }).find("names 2 GPU(s)") !=
+        std::string::npos);
 }
 
 void names_of_nothing_are_refused() {
   for (const char* name : {"cuda:", "cuda:x", "cuda:-1", "cuda:0,", "cuda:,0", "cuda:0 ,1",
                            "cuda:0x", "cuda:99999999999"})
-    CHECK(error_of([&] { devices_of_ranks(name, 1); }).find("by their numbers") !=
+    CHECK(test::error_of([&] { devices_of_ranks(name, 1); }).find("by their numbers") !=
           std::string::npos);
   for (const char* name : {"gpu", "", "cpu,cpu", "CUDA"})
-    CHECK(error_of([&] { devices_of_ranks(name, 1); }).find("unknown device") != std::string::npos);
+    CHECK(test::error_of([&] { devices_of_ranks(name, 1); }).find("unknown device") !=
+          std::string::npos);
 }
 
 void ranks_get_devices_of_their_own() {
@@ -61,7 +55,7 @@ void unlike_gpus_are_refused() {
   check_one_architecture({});
   check_one_architecture({old});
   check_one_architecture({first, second, first});
-  const std::string error = error_of([&] { check_one_architecture({first, second, old}); });
+  const std::string error = test::error_of([&] { check_one_architecture({first, second, old}); });
   CHECK(error.find("rank 0 has H100 (9.0), rank 2 A100 (8.0)") != std::string::npos);
 }
 

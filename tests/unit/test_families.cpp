@@ -269,15 +269,6 @@ void the_build_finds_families() {
 
 // ---- What a family does not define is refused by the name of its forces ------------------------
 
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 void a_family_without_a_reference_is_refused() {
   const Prepared p = make_metal();
   const auto energies_with = [&p](const Family& family) {
@@ -288,7 +279,8 @@ void a_family_without_a_reference_is_refused() {
         .energies;
   };
   Family embedded = embedded_family();
-  CHECK(error_of([&] { energies_with(embedded); }).find(": embedded atoms.") != std::string::npos);
+  CHECK(test::error_of([&] { energies_with(embedded); }).find(": embedded atoms.") !=
+        std::string::npos);
   embedded.acts = [](const System& system, const NonbondedSettings&) {
     return system.masses[0] > 99;
   };
@@ -303,7 +295,8 @@ void a_family_without_a_reference_is_refused() {
 void a_family_without_gpu_kernels_is_refused_on_gpus() {
   const Prepared p = make_metal();
   const auto check = [&p](const char* device, const Family& family) {
-    return error_of([&] { check_device_can(device, p.setup.system, p.setup.nonbonded, {family}); });
+    return test::error_of(
+        [&] { check_device_can(device, p.setup.system, p.setup.nonbonded, {family}); });
   };
   Family embedded = embedded_family();
   for (const char* device : {"cuda", "cuda:1", "cuda:0,1"})
@@ -321,7 +314,7 @@ void a_family_that_needs_lists_is_refused_without_them() {
   const RankMemory memory(p.setup, device);
   const FamilySetup without{memory.slots,         nonbonded, p.setup.pairs,
                             p.setup.packed_pairs, nullptr,   "embedded atoms"};
-  CHECK(error_of([&] {
+  CHECK(test::error_of([&] {
           embedded_family().make(without);
         }).starts_with("embedded atoms cannot be combined with implicit solvent"));
 }
@@ -335,7 +328,7 @@ void a_family_refuses_what_does_not_suit_it() {
   const auto families = [&](bool periodic) {
     return families_of(p.setup.system, p.setup.nonbonded, periodic, {embedded}).size();
   };
-  CHECK(error_of([&] { families(true); }) == "embedded atoms need a cutoff of 1 nm");
+  CHECK(test::error_of([&] { families(true); }) == "embedded atoms need a cutoff of 1 nm");
   CHECK(families(false) == 1);
 }
 

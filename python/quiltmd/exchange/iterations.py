@@ -64,7 +64,7 @@ class UnderWay:
     swapped: list[tuple[int, int]] = field(default_factory=list)
 
     def swap(self, walkers: NDArray[np.int32]) -> None:
-        """Swaps them as their states were."""
+        """Swaps walkers as the replicas were swapped."""
         for i, j in self.swapped:
             walkers[[i, j]] = walkers[[j, i]]
 
@@ -87,14 +87,14 @@ class Iterations:
             return self._under_way[number]
 
     def end(self, number: int, walkers: NDArray[np.int32]) -> Iteration:
-        """What became of an iteration that is done; `walkers` are swapped as it says."""
+        """The outcome of an iteration that is done, whose swaps are applied to `walkers`."""
         with self._lock:
             now = self._under_way.pop(number)
         now.swap(walkers)
         return Iteration(number, now.step, now.energies, walkers.copy())
 
     def give_up(self, walkers: NDArray[np.int32]) -> None:
-        """Swaps `walkers` as far as those that are left were done."""
+        """Applies the swaps of iterations that were not finished to `walkers`."""
         for number in sorted(self._under_way):
             self._under_way.pop(number).swap(walkers)
 

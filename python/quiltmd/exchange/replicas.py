@@ -54,7 +54,7 @@ from .iterations import Iteration, Iterations, UnderWay
 from .mixing import Energies, accepts, pairs_of
 from .scaling import scale_solute
 from .states import ReplicaState, describe_state
-from .turns import Party, Turns
+from .turns import Partners, Turns
 
 
 class ReplicaExchange:
@@ -140,7 +140,7 @@ class ReplicaExchange:
         self._evaluates_pairs = evaluates and not all_energies
         self._groups = _groups(len(states), len(devices), together)
         several = len(self._groups) > 1
-        # Each replica of a party has a thread, and so has the party, which waits for them.
+        # Partners have a thread, which may wait for one more of each of them.
         self._swapping = ThreadPoolExecutor(2 * len(states)) if several else None
         own = [devices[k % len(devices)] for k in range(len(states))]
         ranks, threads = settings.get("ranks") or 1, settings.pop("threads", None)
@@ -215,7 +215,7 @@ class ReplicaExchange:
             )
         last = self.iteration + whole_number("iterations", iterations)
         ahead = whole_number("ahead", ahead) if self._swapping else 0
-        turns = Turns(len(self.states), self.iteration, last, ahead, self._parties_of)
+        turns = Turns(len(self.states), self.iteration, last, ahead, self._partners_of)
         step = self.simulations[0].step
         under_way = Iterations(len(self.states), self.iteration, step, self.every)
         try:
@@ -265,12 +265,12 @@ class ReplicaExchange:
             turns.recorded()
             work()
 
-    def _parties_of(self, iteration: int) -> list[Party]:
-        """Of replicas that wait for each other before they go on."""
+    def _partners_of(self, iteration: int) -> list[Partners]:
+        """The sets of replicas that wait for each other before they go on."""
         count = len(self.states)
         if self._evaluates_all:
             return [tuple(range(count))]
-        pairs: list[Party] = [*pairs_of(iteration, count)]
+        pairs: list[Partners] = [*pairs_of(iteration, count)]
         paired = {k for pair in pairs for k in pair}
         return pairs + [(k,) for k in range(count) if k not in paired]
 
@@ -282,24 +282,24 @@ class ReplicaExchange:
         reporters: Sequence[Sequence[Reporter]],
         wait: bool = True,
     ) -> None:
-        """Advances replicas of a group, each in its turn; the swaps of a party go on beside it."""
+        """Advances replicas of a group, each in its turn; swaps go on beside it."""
         swaps: list[Future[None]] = []
 
-        def swap(party: Party, now: UnderWay) -> None:
+        def swap(partners: Partners, now: UnderWay) -> None:
             with turns.ending_with_an_error():
-                self._swap(party, now)
-                turns.go_on(party)
+                self._swap(partners, now)
+                turns.go_on(partners)
 
         with turns.ending_with_an_error():
             while taken := turns.take(group, wait):
                 k, iteration = taken
                 now = under_way[iteration]
                 self._do(partial(self._advance, now, reporters[k]), k)
-                if party := turns.arrive(k):
+                if partners := turns.arrive(k):
                     if self._swapping is None:
-                        swap(party, now)
+                        swap(partners, now)
                     else:
-                        swaps.append(self._swapping.submit(swap, party, now))
+                        swaps.append(self._swapping.submit(swap, partners, now))
         for future in swaps:
             future.result()
 
@@ -335,15 +335,16 @@ class ReplicaExchange:
         simulation.take_over(now.fields[n], 0.0)
         now.energies[k, n] = simulation.energies()["potential"]
 
-    def _swap(self, party: Party, now: UnderWay) -> None:
-        """Swaps the pairs of a party that swap."""
-        pairs = [pair for pair in pairs_of(now.number, len(self.states)) if pair[0] in party]
+    def _swap(self, partners: Partners, now: UnderWay) -> None:
+        """Swaps the pairs among partners that are to swap."""
+        pairs = [pair for pair in pairs_of(now.number, len(self.states)) if pair[0] in partners]
         if self._evaluates_all:
             self._evaluate_all(now)
         for pair in pairs:
             self._exchange(pair, now)
-        alone = now.fields.keys() & set(party) - {k for pair in pairs for k in pair}
-        self._everywhere(lambda k, simulation: self._put(k, simulation, k, now), alone)
+        if self._evaluates_all:
+            alone = set(partners) - {k for pair in pairs for k in pair}
+            self._everywhere(lambda k, simulation: self._put(k, simulation, k, now), alone)
 
     def _exchange(self, pair: tuple[int, int], now: UnderWay) -> None:
         """Decides whether a pair swaps, and puts each replica where it belongs.

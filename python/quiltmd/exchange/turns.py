@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which replica advances next: each as soon as its own swap is done, whatever others do.
 
-Replicas that swap with each other form a party: both of a pair, or all where each is evaluated with
-the Hamiltonians of all.  A party swaps once all of it have advanced, and goes on to the next
+Replicas that wait for each other are partners: both of a pair, or all where each is evaluated with
+the Hamiltonians of all.  Partners swap once all of them have advanced, and go on to the next
 iteration at once.  So a device whose replicas are done early has work of the next iteration, and a
 swap of two delays no third one.
 """
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-Party = tuple[int, ...]
+Partners = tuple[int, ...]
 
 
 class Turns:
@@ -27,8 +27,8 @@ class Turns:
         The iterations: from `first` to before `last`.
     ahead:
         How many iterations a replica may be ahead of the one that is to be recorded next.
-    parties_of:
-        The parties of an iteration; each replica is in one.
+    partners_of:
+        The sets of partners in an iteration; each replica is in one.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class Turns:
         first: int,
         last: int,
         ahead: int,
-        parties_of: Callable[[int], Sequence[Party]],
+        partners_of: Callable[[int], Sequence[Partners]],
     ) -> None:
         self._iteration = [first] * count  # of each replica: that it does now or next
         self._waiting = set(range(count))  # for their turn to advance
-        # Have advanced in an iteration, and wait for others of their party.
+        # Have advanced in an iteration, and wait for their partners.
         self._arrived: set[tuple[int, int]] = set()
         self._recorded, self._last, self._ahead = first, last, ahead
-        self._parties_of = parties_of
+        self._partners_of = partners_of
         self._ended = False
         self._changed = threading.Condition()
 
@@ -66,24 +66,24 @@ class Turns:
                 self._changed.wait()
             return None
 
-    def arrive(self, k: int) -> Party | None:
-        """Notes that a replica has advanced; its party, if all of it have."""
+    def arrive(self, k: int) -> Partners | None:
+        """Notes that a replica has advanced; it and its partners, if all of them have."""
         with self._changed:
             iteration = self._iteration[k]
             self._arrived.add((iteration, k))
-            party = next(own for own in self._parties_of(iteration) if k in own)
-            needed = {(iteration, one) for one in party}
+            partners = next(own for own in self._partners_of(iteration) if k in own)
+            needed = {(iteration, one) for one in partners}
             if not self._arrived >= needed:
                 return None
             self._arrived -= needed
-            return party
+            return partners
 
-    def go_on(self, party: Party) -> None:
-        """Notes that a party has swapped."""
+    def go_on(self, partners: Partners) -> None:
+        """Notes that partners have swapped."""
         with self._changed:
-            for k in party:
+            for k in partners:
                 self._iteration[k] += 1
-            self._waiting.update(party)
+            self._waiting.update(partners)
             self._changed.notify_all()
 
     def wait_for(self, iteration: int) -> bool:
