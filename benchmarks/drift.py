@@ -26,7 +26,7 @@ no bit of the trajectory either; it removes the jumps of the energy when a pair 
 which would be noise in the fit.
 
     python benchmarks/drift.py [--topology prmtop --coordinates inpcrd] [--device cpu]
-        [--picoseconds 100] [--timestep 0.002] [--long-range-every 1]
+        [--picoseconds 100] [--timestep 0.002] [--long-range-every 1] [--seed 1]
         [--json benchmarks/results/drift-cpu.json]
     python benchmarks/drift.py --apoa1 FOLDER --picoseconds 1000 --long-range-every 2 --every 50
         [--device cuda] [--json benchmarks/results/drift-apoa1.json]
@@ -153,6 +153,7 @@ def main() -> None:
         help="""instead of the settings of Amber's and NAMD's benchmarks: those of Nonbonded as
         JSON, such as '{"cutoff": 0.9}'""",
     )
+    parser.add_argument("--seed", type=int, default=1, help="of the velocities and the thermostat")
     parser.add_argument("--json", type=Path, default=None)
     choice = parser.parse_args()
     hydrogen_mass = 3.0 if choice.timestep >= HEAVY_FROM else None
@@ -185,10 +186,11 @@ def main() -> None:
             engine=engine,
         )
 
-    warm = simulation_of(state, quiltmd.LangevinMiddle(300.0, FRICTION, choice.timestep, seed=1))
+    bath = quiltmd.LangevinMiddle(300.0, FRICTION, choice.timestep, seed=choice.seed)
+    warm = simulation_of(state, bath)
     if choice.apoa1:
         warm.minimize()
-    warm.draw_velocities(300.0, 1)
+    warm.draw_velocities(300.0, choice.seed)
     warm.run(round(EQUILIBRATE / choice.timestep))
     warmed = warm.state()
     start = quiltmd.State(warmed.positions, warmed.velocities, warmed.box)
@@ -202,6 +204,7 @@ def main() -> None:
         "topology": name,
         "timestep_ps": choice.timestep,
         "long_range_every": choice.long_range_every,
+        "seed": choice.seed,
         "atoms": system.atoms,
         "machine": machine,
     }
