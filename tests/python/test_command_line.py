@@ -15,7 +15,7 @@ from rich.table import Table
 
 from quiltmd import QuiltError
 from quiltmd.commands import tables
-from quiltmd.commands.options import flag_of
+from quiltmd.commands.options import as_options, flag_of
 from quiltmd.engine import execution
 from quiltmd.engine.execution import Execution
 from quiltmd.running.config import Config, build_config
@@ -48,8 +48,19 @@ def test_every_setting_is_an_option_with_help() -> None:
             option = flag_of((section, key))
             assert re.search(rf"^  (-\w, )?{option}\b", text, re.MULTILINE), option
             assert field.description
-            assert unbroken(field.description) in words
+            assert unbroken(as_options(field.description)) in words
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_help_names_options_not_keys() -> None:
+    words = unbroken(help_of("run", "-h"))
+    assert "instead of --pme-tolerance; needs --pme-grid." in words
+    assert not re.search(r"\b(pme|lj|fmm|rigid)_\w+", words)
+
+
+def test_defaults_of_profile_are_those_of_the_run() -> None:
+    settings = unbroken(help_of("profile", "-h")).split("Options: --steps")[0]
+    assert settings.count("default: that of the run]") == settings.count("default: ") == 6
 
 
 def test_the_guide_has_the_options_that_are_named_otherwise_than_their_keys() -> None:

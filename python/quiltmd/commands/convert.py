@@ -35,12 +35,18 @@ def convert(
     settings: Settings,
     files: InputFiles = None,
     system: Annotated[
-        Path | None, typer.Option("--system", metavar="OUT.xml", help="OpenMM System XML.")
+        Path | None,
+        typer.Option(
+            "--system", metavar="OUT.xml", help="Write the system to this OpenMM System XML file."
+        ),
     ] = None,
     state: Annotated[
-        Path | None, typer.Option("--state", metavar="OUT.xml", help="OpenMM State XML.")
+        Path | None,
+        typer.Option(
+            "--state", metavar="OUT.xml", help="Write the state to this OpenMM State XML file."
+        ),
     ] = None,
-    frame: Annotated[int, typer.Option(help="Frame of a trajectory, from 0.")] = 0,
+    frame: Annotated[int, typer.Option(help="Frame of a trajectory, counted from 0.")] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
     """Convert a system and its state to OpenMM XML.

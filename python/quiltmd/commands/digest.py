@@ -15,7 +15,7 @@ from ..running.folder import Folder
 
 def digest(
     checkpoint: Annotated[
-        Path, typer.Argument(help="A checkpoint file, or a run folder, for its last checkpoint.")
+        Path, typer.Argument(help="Checkpoint file, or folder of a run for its last checkpoint.")
     ],
 ) -> None:
     """Print the SHA-256 of the State in a checkpoint."""

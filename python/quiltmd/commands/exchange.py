@@ -32,12 +32,14 @@ def exchange(
         list[Path] | None,
         typer.Argument(
             metavar="[CONFIG] [TOPOLOGY] [COORDINATES]",
-            help="Configuration, TOML; topology and coordinates override those of the file.",
+            help="Configuration (TOML); topology and coordinates, instead of those of the file.",
         ),
     ] = None,
-    topology: Annotated[Path | None, typer.Option("--topology", "-p", help="Topology.")] = None,
+    topology: Annotated[
+        Path | None, typer.Option("--topology", "-p", help="Topology file.")
+    ] = None,
     coordinates: Annotated[
-        Path | None, typer.Option("--coordinates", "-c", help="Coordinates.")
+        Path | None, typer.Option("--coordinates", "-c", help="Coordinate file.")
     ] = None,
     resume: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Continue the exchange in this folder.")
@@ -63,11 +65,13 @@ def exchange(
     ] = False,
     steps: Annotated[
         int | None,
-        typer.Option(min=0, help="With --resume: total number of steps of each replica."),
+        typer.Option(min=0, help="With --resume: new total number of steps of each replica."),
     ] = None,
     devices: Annotated[
         str | None,
-        typer.Option(metavar="DEVICE;...", help="With --resume: devices, separated by semicolons."),
+        typer.Option(
+            metavar="DEVICE;...", help="With --resume: new devices, separated by semicolons."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

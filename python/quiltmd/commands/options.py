@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from ..description.units import OF_BOX, Unit
 from ..engine.hosts import HostEntry
 from ..reading.words import natural_number
 from ..running.config import Config
-from ..running.setting_fields import Place, setting_fields
+from ..running.setting_fields import Place, setting_fields, single_sections
 
 Settings = dict[Place, Any]
 
@@ -80,7 +81,7 @@ class SectionedCommand(TyperCommand):
 
 
 def with_settings(
-    *wanted: str, defaults: dict[Place, Any] | None = None
+    *wanted: str, defaults: dict[Place, Any] | None = None, otherwise: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Gives a command options for settings; it receives them as its parameter `settings`.
 
@@ -90,13 +91,16 @@ def with_settings(
         Sections ("nonbonded") or single settings ("run.ranks") of the configuration.
     defaults:
         Where the command's defaults differ from the configuration's.
+    otherwise:
+        What holds for a setting that is not given, in the words of the help; by default the value
+        that a configuration has without this setting.
 
     Returns
     -------
     A decorator.  `settings` then holds what was given, and `defaults` where nothing was.
     """
     changed = defaults or {}
-    options = [_option(place, field, changed) for place, field in _settings(wanted)]
+    options = [_option(place, field, changed, otherwise) for place, field in _settings(wanted)]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(command, eval_str=True)
@@ -121,6 +125,11 @@ def flag_of(place: Place) -> str:
     return "--" + _FLAGS.get(place, place[1]).replace("_", "-")
 
 
+def as_options(text: str) -> str:
+    """The text with the options of settings in place of their keys: "needs --pme-grid"."""
+    return re.sub(r"\w+", lambda word: _flag_by_key().get(word[0], word[0]), text)
+
+
 def _settings(wanted: Iterable[str]) -> Iterable[tuple[Place, FieldInfo]]:
     for name in wanted:
         section, _, key = name.partition(".")
@@ -130,7 +139,7 @@ def _settings(wanted: Iterable[str]) -> Iterable[tuple[Place, FieldInfo]]:
 
 
 def _option(
-    place: Place, field: FieldInfo, changed: dict[Place, Any]
+    place: Place, field: FieldInfo, changed: dict[Place, Any], otherwise: str
 ) -> tuple[Place, inspect.Parameter]:
     """A setting's option; without a value it is None, and the configuration's default holds."""
     section, key = place
@@ -155,7 +164,7 @@ def _option(
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
         *_SHORT.get(place, ()),
-        help=f"{field.description}{again}{_shown(default)}",
+        help=_help(field, again, default, otherwise),
         rich_help_panel=f"[{section}]",
         show_default=False,
         case_sensitive=False,
@@ -166,6 +175,21 @@ def _option(
     return place, inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )
+
+
+def _help(field: FieldInfo, again: str, default: Any, otherwise: str) -> str:
+    """The help of a setting: its description and its default."""
+    text = as_options(field.description or "")
+    if otherwise:
+        text = text.partition("; default: ")[0].removesuffix(".") + "."
+    return f"{text}{again}{_shown(otherwise or default)}"
+
+
+@functools.cache
+def _flag_by_key() -> dict[str, str]:
+    """The options of settings whose names cannot be words of a sentence."""
+    places = (place for place, _ in _settings(single_sections(Config)))
+    return {place[1]: flag_of(place) for place in places if "_" in place[1]}
 
 
 def _in_units(parser: Callable[..., Any], units: Any) -> Callable[[str], Any]:

@@ -39,21 +39,23 @@ def predict_command(
     settings: Settings,
     files: InputFiles = None,
     ranks: Annotated[
-        str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024: 1, 2, 4, ... 1024.")
+        str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024 means 1,2,4,...,1024.")
     ] = "1..64",
     machine: Annotated[
-        str, typer.Option(metavar="NAME|FILE.toml", help="Machine to predict for.")
+        str, typer.Option(metavar="NAME|FILE.toml", help="Machine whose speed is predicted.")
     ] = "h200-nvlink",
     profile: Annotated[
         Path | None,
         typer.Option(metavar="RUN", help="Use the task times of a profiled run of this system."),
     ] = None,
-    tile: Annotated[str, typer.Option(metavar="NxNxN", help="Repeat the box.")] = "1x1x1",
+    tile: Annotated[
+        str, typer.Option(metavar="NxNxN", help="Repeat the system along the box vectors.")
+    ] = "1x1x1",
     patch_reach: Annotated[
         str,
         typer.Option(
             metavar="N|AXES",
-            help="Patches that the cutoff spans, 1 or 2; x, xy: 2 along these axes.",
+            help="Number of patches that the cutoff spans: 1, 2, or 2 along the axes x or xy.",
         ),
     ] = "1",
     pme: Annotated[
@@ -70,17 +72,18 @@ def predict_command(
         ),
     ] = True,
     weak: Annotated[
-        bool, typer.Option("--weak", help="Weak scaling: the box repeated once for each rank.")
+        bool, typer.Option("--weak", help="Weak scaling: repeat the system once for each rank.")
     ] = False,
     choices: Annotated[
         bool,
         typer.Option(
             "--choices",
-            help="Compare settings: ways to share PME, patches half as wide, and more.",
+            help="Compare ways to share PME, narrower patches, PME every second step, and "
+            "--not-placed.",
         ),
     ] = False,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw speed and efficiency (PNG, SVG, PDF).")
+        Path | None, typer.Option(metavar="FILE", help="Plot speed and efficiency (PNG, SVG, PDF).")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

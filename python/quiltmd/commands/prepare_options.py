@@ -60,7 +60,11 @@ def _text(read: Callable[[str], Any], *flags: str, **about: Any) -> _Given:
 
 OPTIONS = {
     "ligands": _Given(
-        _option("--ligand", metavar="FILE.sdf", help="Add a ligand, with OpenFF; may be repeated."),
+        _option(
+            "--ligand",
+            metavar="FILE.sdf",
+            help="Add the molecule of this file, with parameters of OpenFF; may be repeated.",
+        ),
         list[Path] | None,
         lambda files: tuple(map(str, files or ())),
     ),
@@ -68,31 +72,32 @@ OPTIONS = {
     "chains": _text(
         lambda text: _names(text) or None, metavar="A,B", help="Keep only these chains."
     ),
-    "remove": _text(_names, metavar="NAME,...", help="Remove residues of these names."),
+    "remove": _text(_names, metavar="NAME,...", help="Remove residues with these names."),
     "replacements": _text(
         _pairs("--replace", "MSE=MET"),
         "--replace",
         metavar="MSE=MET,...",
-        help="Replace residues by standard ones.",
+        help="Replace modified residues by standard residues.",
     ),
-    "water": _given("Water molecules of the file."),
-    "hydrogens": _given("Hydrogens of the file."),
+    "water": _given("Keep or remove the water molecules of the file."),
+    "hydrogens": _given("Keep the hydrogens of the file, or replace all of them by new ones."),
     "gaps": _given(
         "Missing residues within chains: end with an error (refuse), build them (build), or cut "
         "the chain and cap both ends (cap)."
     ),
     "longest_loop": _given("Longest run of missing residues to build.", min=0),
-    "termini": _given("Ends of proteins; caps are ACE and NME."),
-    "ph": _given("pH.", min=0, max=14),
+    "termini": _given("Ends of proteins: charged, or capped with ACE and NME."),
+    "ph": _given("pH that sets the protonation of residues.", min=0, max=14),
     "protonation": _text(
         _pairs("--protonation", "A:57=HIE"),
         metavar="A:57=HIE,...",
-        help="Protonation of residues: HID HIE HIP ASH GLH LYN CYM ...",
+        help="Protonation of single residues: HID, HIE, HIP, ASH, GLH, LYN, CYM, ...",
     ),
     "force_field": _Given(
         _option(
             metavar="NAME|FILE.xml",
-            help="amber14 (default), amber19, charmm36, or ForceField XML; may be repeated.",
+            help="Force field: amber14 (default), amber19, charmm36, or ForceField XML files; "
+            "may be repeated.",
         ),
         list[str] | None,
         lambda names: tuple(names or Choices.force_field),
@@ -102,21 +107,21 @@ OPTIONS = {
         metavar="NAME",
         help="Water model: tip3p, spce, opc, ...; default: that of the force field.",
     ),
-    "box": _given("Shape of the water box; none: no water."),
+    "box": _given("Shape of the water box; none: no water and no box."),
     "padding": _given("Distance from a sphere around the solute to the faces of the box, nm."),
     "membrane": _text(
         lambda text: text or None,
         metavar="POPC",
         help="Add a membrane in the xy plane: POPC, POPE, DPPC, ...",
     ),
-    "membrane_centre": _given("Coordinate z of the membrane centre in the file, nm."),
+    "membrane_centre": _given("z coordinate of the centre of the membrane, in the file, nm."),
     "concentration": _given("Salt concentration, mol/l."),
     "neutralise": _given("Add ions until the charge is 0."),
     "cation": _given("Cation of the salt.", metavar="ION"),
     "anion": _given("Anion of the salt.", metavar="ION"),
     "temperature": _given("Temperature in run.toml, K."),
     "pressure": _given("Pressure in run.toml, bar."),
-    "nanoseconds": _given("Length of production in run.toml, ns."),
+    "nanoseconds": _given("Length of the production stage in run.toml, ns."),
     "seed": _given("Random seed."),
 }
 

@@ -14,7 +14,15 @@ from ..running.profile_run import profile_run
 from .options import Settings, with_settings
 
 
-@with_settings("run.ranks", "run.threads", "run.device", "run.balance", "run.transport", "run.mesh")
+@with_settings(
+    "run.ranks",
+    "run.threads",
+    "run.device",
+    "run.balance",
+    "run.transport",
+    "run.mesh",
+    otherwise="that of the run",
+)
 def profile(
     settings: Settings,
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],

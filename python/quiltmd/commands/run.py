@@ -64,11 +64,12 @@ def run(
     Settings come from a file, from options, or from both; options override the file, but not
     the settings of its stages.
 
-    A control file of another program is translated: settings without a counterpart are listed,
-    unsupported ones are refused.  Without --out, the results of NAME.mdp go to NAME-quilt.
+    A control file of another program is translated: settings that have no counterpart in Quilt are
+    listed, and unsupported settings are refused.  Without --out, the results of NAME.mdp go to
+    NAME-quilt.
 
-    With --resume only these may change: OPTIONS, and the settings of workers; FILES give the new
-    paths of input files that have moved.
+    With --resume only these options are accepted: OPTIONS, and the settings of workers; FILES give
+    the new paths of input files that have moved.
 
     Under mpirun each process is a rank of the simulation; the first process reads and writes all
     files.

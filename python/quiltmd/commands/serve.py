@@ -21,7 +21,7 @@ PORT = 7411
 def serve(
     host: Annotated[
         str,
-        typer.Option(help="Address to listen on; 0.0.0.0 for all."),
+        typer.Option(help="Address to listen on; 0.0.0.0: all addresses."),
     ] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free port.")
@@ -38,7 +38,10 @@ def serve(
         int, typer.Option(min=1, help="Maximum number of simulations at the same time.")
     ] = 16,
     stdio: Annotated[
-        bool, typer.Option("--stdio", help="Serve one client by stdin and stdout, as for ssh.")
+        bool,
+        typer.Option(
+            "--stdio", help="Serve one client through stdin and stdout, as devices ssh:... do."
+        ),
     ] = False,
 ) -> None:
     """Let clients on other machines use the devices of this machine.

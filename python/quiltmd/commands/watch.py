@@ -49,14 +49,16 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     seconds: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
-    once: Annotated[bool, typer.Option("--once", help="Draw once, then end.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print the current state once and end.")
+    ] = False,
 ) -> None:
     """Show energies, temperature and speed of a run live.
 
-    Draws them in the terminal, with pressure and density.  For a run with stages it shows the
-    current stage; for a replica exchange its states, swaps and round trips, and the log of the
-    first state.  It ends when the run has done its steps, or with Ctrl-C, which does not stop the
-    run.
+    Plots energies, temperature, pressure, density and speed in the terminal.  For a run with stages
+    the plots show the current stage; for a replica exchange the states, swaps and round trips, and
+    the log of the first state.  The command ends when the run ends, or with Ctrl-C, which does not
+    stop the run.
     """
     place = Folder(folder.absolute())
     screen = Console(highlight=False)

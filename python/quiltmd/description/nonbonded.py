@@ -148,7 +148,7 @@ class Nonbonded:
         default=1.0,
         ge=0,
         description="Relative dielectric constant that divides all Coulomb interactions (GROMACS' "
-        "epsilon-r); 0: infinite.",
+        "epsilon-r); 0: infinite, no Coulomb interactions.",
     )
     dielectric: Annotated[float, _Field] = Field(
         default=78.3,
@@ -157,8 +157,8 @@ class Nonbonded:
     )
     reaction_field_on_exclusions: Annotated[bool, _Field] = Field(
         default=True,
-        description="Apply the reaction field to excluded pairs, as GROMACS does and OpenMM does "
-        "not.",
+        description="Apply the reaction field to excluded pairs as well: GROMACS does so, OpenMM "
+        "does not.",
     )
     pme_order: Annotated[Literal[4, 5] | None, _Pme] = Field(
         default=None,
@@ -168,7 +168,8 @@ class Nonbonded:
         default=5e-4,
         gt=0,
         lt=0.5,
-        description="Relative rms error of forces; sets the Ewald split and the PME grid.",
+        description="Relative rms error of the forces; sets the Ewald coefficient or bandwidth, "
+        "and the PME grid.",
     )
     # What follows from it is compared on resume: alpha or bandwidth, and the grid.
     pme_split: Annotated[_Split | None, _Pme, OnResume.NOT_COMPARED] = Field(
@@ -190,8 +191,8 @@ class Nonbonded:
     )
     pme_grid: Annotated[tuple[int, int, int] | None, _Pme] = Field(
         default=None,
-        description="PME grid, NX,NY,NZ, instead of pme_tolerance; needs pme_alpha or "
-        "pme_bandwidth.",
+        description="Points of the PME grid along each axis, instead of pme_tolerance; needs "
+        "pme_alpha or pme_bandwidth.",
     )
     pme_window: Annotated[Nanometres | None, _Pme] = Field(
         default=None,
@@ -202,15 +203,15 @@ class Nonbonded:
     )
     lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
         default="cutoff",
-        description="Lennard-Jones interactions beyond the cutoff: none (cutoff), or dispersion by "
-        "PME (pme), which needs the method pme.",
+        description="Dispersion beyond the cutoff: none (cutoff), or by Lennard-Jones PME (pme), "
+        "which needs the method pme.",
     )
     lj_pme_tolerance: Annotated[float, _LjPme] = Field(
         default=1e-3,
         gt=0,
         lt=0.5,
-        description="Fraction of a pair's dispersion at the cutoff that the direct sum omits; sets "
-        "Ewald coefficient and grid of Lennard-Jones PME.",
+        description="Fraction of the dispersion of a pair at the cutoff that the direct sum omits; "
+        "sets Ewald coefficient and grid of Lennard-Jones PME.",
     )
     lj_pme_alpha: Annotated[PerNanometre | None, _LjPme] = Field(
         default=None,
@@ -220,25 +221,25 @@ class Nonbonded:
     )
     lj_pme_grid: Annotated[tuple[int, int, int] | None, _LjPme] = Field(
         default=None,
-        description="Grid of Lennard-Jones PME, NX,NY,NZ, instead of lj_pme_tolerance; needs "
-        "lj_pme_alpha.",
+        description="Points of the grid of Lennard-Jones PME along each axis, instead of "
+        "lj_pme_tolerance; needs lj_pme_alpha.",
     )
     fmm_tolerance: Annotated[float, _Fmm] = Field(
         default=5e-4,
         ge=2e-4,
         le=1e-2,
-        description="Relative rms error of forces of the method fmm; sets its split and grid.",
+        description="Relative rms error of the forces with the method fmm; sets its bandwidth and "
+        "grid.",
     )
     fmm_bandwidth: Annotated[float | None, _Fmm] = Field(
         default=None,
         ge=4,
         le=20,
-        description="Bandwidth of the split of the method fmm, instead of fmm_tolerance; needs "
-        "fmm_grid.",
+        description="Bandwidth of the method fmm, instead of fmm_tolerance; needs fmm_grid.",
     )
     fmm_grid: Annotated[tuple[int, int, int] | None, _Fmm] = Field(
         default=None,
-        description="Grid of the method fmm, NX,NY,NZ, even, instead of fmm_tolerance; needs "
+        description="Grid of the method fmm, three even numbers, instead of fmm_tolerance; needs "
         "fmm_bandwidth.",
     )
     dispersion_correction: bool = Field(
@@ -251,7 +252,7 @@ class Nonbonded:
     )
     switching: Literal["none", "potential", "charmm", "charmm-force", "gromacs-force"] = Field(
         default="none",
-        description="Lennard-Jones switching function: none (truncated), potential (OpenMM, "
+        description="Lennard-Jones switching function: none (truncation), potential (OpenMM, "
         "GROMACS), charmm (vswitch, NAMD), charmm-force (vfswitch) or gromacs-force.",
     )
     switch_distance: Nanometres | None = Field(

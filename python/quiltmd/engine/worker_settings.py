@@ -68,17 +68,18 @@ class Workers:
 
     key: Annotated[_File | None, OnResume.MAY_CHANGE] = Field(
         default=None,
-        description="Key file for devices remote:...; default: ~/.config/quiltmd/key.",
+        description="Key file for devices of a server, remote:...; default: ~/.config/quiltmd/key.",
     )
     command: Annotated[str, OnResume.MAY_CHANGE] = Field(
         default="quiltmd",
         min_length=1,
-        description="Command that starts quiltmd on hosts reached by ssh:..., such as its path.",
+        description="Path of quiltmd on hosts that are reached by ssh.",
     )
     silence: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         ge=2.0,
-        description="Heartbeat timeout: a worker is considered lost after this silence, s.",
+        description="Heartbeat timeout, s: a worker that is silent for this time is considered "
+        "lost.",
     )
     trust_network: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=False,
@@ -88,20 +89,22 @@ class Workers:
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
-        description="Shortest time limit for a segment of the run, s; a device that takes longer, "
-        "and longer than fifty times the expected time, is declared hung; needs spares.",
+        description="Shortest time limit for a segment of the run (half a second of steps), s; a "
+        "device that takes longer, and longer than fifty times the expected time, is declared "
+        "hung; needs spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
-        default=(), description="Devices that replace a lost one, in this order."
+        default=(), description="Devices that replace a lost device, in this order."
     )
     verify: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=0,
         ge=0,
         le=MOST,
-        description="Repeat one of every N segments of the run and compare the results; 0: none.",
+        description="Repeat one segment of the run in this number of segments, and compare the "
+        "results; 0: none.",
     )
     inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
-        description="Faults to inject: kill, stop, hang, drop, sticky or nan@STEP[:DEVICE], "
-        "flip@STEP[:DEVICE]:BUFFER:BIT.",
+        description="Faults to inject, for tests: KIND@STEP[:DEVICE], with the kinds kill, stop, "
+        "hang, drop, sticky and nan, or flip@STEP[:DEVICE]:BUFFER:BIT.",
     )

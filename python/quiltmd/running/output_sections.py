@@ -52,10 +52,13 @@ class OutputSection(Section):
         "is a [[trajectory]].",
     )
     checkpoint_every: Annotated[int, OnResume.MAY_CHANGE] = Field(
-        default=5000, ge=0, le=LAST_STEP, description="Steps between checkpoints; 0: none by steps."
+        default=5000,
+        ge=0,
+        le=LAST_STEP,
+        description="Steps between checkpoints; 0: none at fixed steps.",
     )
     checkpoint_minutes: Annotated[float, Unit("min"), OnResume.MAY_CHANGE] = Field(
-        default=15.0, ge=0, description="Minutes between checkpoints; 0: none by time."
+        default=15.0, ge=0, description="Minutes between checkpoints; 0: none at fixed times."
     )
     profile: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=False,
@@ -64,7 +67,7 @@ class OutputSection(Section):
     final: Annotated[tuple[FinalFormat, ...], OnResume.MAY_CHANGE] = Field(
         default=FINAL,
         description="Formats of the last structure: cif, pdb (if it fits), gro, "
-        "ncrst, rst7, namd (coor, vel and xsc).",
+        "ncrst, rst7, namd (files coor, vel and xsc).",
     )
     copy_inputs: Annotated[bool, OnResume.NOT_COMPARED] = Field(
         default=False, description="Copy the input files into the folder of the results."

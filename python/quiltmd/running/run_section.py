@@ -84,12 +84,13 @@ class RunSection(Section):
         default=Execution.mesh,
         description="How ranks share the Fourier transforms of PME: distributed (slabs), pencils "
         "(for more CPU ranks than grid planes), replicated (every rank computes all of them) or "
-        "auto (by grid size and number of ranks; several GPUs time both when the run starts).",
+        "auto (by grid size and number of ranks; several GPUs time distributed and replicated when "
+        "the run starts).",
     )
     patch_reach: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
         default="1",
         description="Number of patches that the cutoff spans: 1, or 2 for patches half as wide, "
-        "for more ranks; x, xy: 2 along these axes only.",
+        "which give work to more ranks; x, xy: 2 along these axes only.",
     )
     max_hours: Annotated[Annotated[float, Unit("h")] | None, OnResume.MAY_CHANGE] = Field(
         default=None, gt=0, description="Stop with a checkpoint after this many hours."

@@ -65,22 +65,23 @@ class SystemSection(Section):
     )
     box: Annotated[tuple[float, ...], BeforeValidator(read_box)] | None = Field(
         default=None,
-        description="Periodic box, instead of that of the files: A,B,C, nm, or A,B,C and "
-        "ALPHA,BETA,GAMMA, degrees; none (in a file: []) for no periodic box.",
+        description="Periodic box, instead of that of the files: A,B,C (nm), or A,B,C and "
+        "ALPHA,BETA,GAMMA (degrees); none (in a configuration []): no periodic box.",
     )
     hmr: bool = Field(
         default=False,
-        description="Hydrogen mass repartitioning outside rigid water, for time steps of 4 fs.",
+        description="Hydrogen mass repartitioning (not in rigid water), for time steps of 4 fs.",
     )
     constraints: Literal["h-bonds", "none"] = Field(
         default="h-bonds",
-        description="Constrain bonds to hydrogen (h-bonds), or none; for water see rigid_water.",
+        description="Constrain bonds to hydrogen (h-bonds), or no bonds (none); for water see "
+        "rigid_water.",
     )
     rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
     reference: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="Coordinate file with the reference positions of position restraints; default: "
-        "the coordinates.",
+        "that of the coordinates.",
     )
     reference_scaling: Scaling = Field(
         default="com",
