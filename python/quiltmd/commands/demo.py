@@ -41,7 +41,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
     seconds: Annotated[
         float, typer.Option(min=0, help="Approximate wall-clock time of the dynamics, s.")
-    ] = 30.0,
+    ] = 15.0,
 ) -> None:
     """Simulate a protein in water and plot its energies."""
     exit_as_stopped(run_demo(out, seconds, settings.get(("run", "device"), "auto")))
@@ -49,7 +49,7 @@ def demo(
 
 def run_demo(
     out: Path,
-    seconds: float = 30.0,
+    seconds: float = 15.0,
     device: DeviceName = "auto",
     system: str = _SYSTEM,
     engine: EngineFactory = make_engine,
