@@ -103,4 +103,4 @@ class SimulationError(QuiltError):
 
 
 class BoxError(SimulationError):
-    """A barostat would change the box too much in one action: its pressure is far off."""
+    """A barostat would change the box too much in one action: the pressure is far off."""

@@ -29,8 +29,8 @@ _ANGSTROM = 10.0  # per nm
 def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions, velocities and box as an Amber NetCDF restart.
 
-    Programs that go by suffixes know it as `.ncrst`.  Raises QuiltError beyond 89 million atoms,
-    whose positions are more than a variable of the format may be.
+    The usual suffix is `.ncrst`.  Raises QuiltError beyond 89,478,485 atoms, the limit of the
+    format.
     """
     refuse_beyond(
         LARGEST // 24,

@@ -43,15 +43,16 @@ class Alchemy(Part):
     states:
         (K, 2): lambdas of Coulomb and van der Waals interactions in each state, from 0 (full) to 1
         (none).  In states that scale van der Waals interactions, charges must be zero.  With a
-        restraint (K, 3): its lambda as well, from 0 (none) to 1 (full).
+        restraint (K, 3): lambda of the restraint as well, from 0 (none) to 1 (full).
     start:
         (2,) or (3,): the lambdas that a simulation begins with.
     alpha:
         Parameter of the soft core: E = (1 - lambda) (a/D^2 - b/D), D = alpha lambda sigma^6 + r^6.
     least_sigma:
-        nm; minimum sigma in the soft core, for pairs with a smaller sigma or none.
+        Minimum sigma in the soft core, nm; used for pairs with a smaller sigma or none.
     restraint:
-        Whose energy is multiplied by its lambda; the only restraint of the system.
+        The Boresch restraint, whose energy is multiplied by lambda of the restraint; the system has
+        no other restraints.
 
     Raises
     ------
@@ -87,7 +88,7 @@ class Alchemy(Part):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the lambdas, in their order."""
+        """Names of the lambdas, in the order of the columns of `states`."""
         return LAMBDAS if self.restraint is not None else LAMBDAS[:_OF_CORE]
 
     def state(self, number: int) -> dict[str, float]:
@@ -102,7 +103,7 @@ class Alchemy(Part):
             raise InputError(f"the alchemical atoms are not all among the {system.atoms} atoms")
 
     def arrays(self, system: Any) -> dict[str, Any]:
-        """What the core needs."""
+        """The arrays for the core, by name."""
         return {
             "atoms": np.array(self.atoms),
             "states": np.array(self.states[:, :_OF_CORE]),

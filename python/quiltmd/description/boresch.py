@@ -89,14 +89,14 @@ class BoreschRestraint:
                 )
 
     def coordinates(self, positions: npt.ArrayLike, box: npt.ArrayLike | None = None) -> F64:
-        """(6,) distance, nm, two angles and three torsions, degrees, of (N, 3) positions, nm.
+        """(6,) distance (nm), two angles and three torsions (degrees) at (N, 3) positions (nm).
 
-        `box`: (3, 3) nm, reduced rows, in which the nearest images count; None: none.
+        `box`: (3, 3) nm, reduced rows; distances are those of nearest images.  None: no box.
         """
         return coordinates_of(np.asarray(positions, np.float64)[list(self.anchors)], box)
 
     def energy(self, positions: npt.ArrayLike, box: npt.ArrayLike | None = None) -> float:
-        """kJ/mol, of (N, 3) positions, nm; see `coordinates`."""
+        """Energy at (N, 3) positions (nm), kJ/mol; see `coordinates` for `box`."""
         away = self.coordinates(positions, box) - self._values
         away[1:] = np.radians(away[1:])
         away[3:] = (away[3:] + np.pi) % (2 * np.pi) - np.pi
@@ -126,7 +126,7 @@ class BoreschRestraint:
         return float(-thermal * np.log(8 * np.pi**2 * volume / np.prod(integrals)))
 
     def release_by_equation(self, temperature: float, volume: float = STANDARD_VOLUME) -> float:
-        """The same by equation 32 of Boresch et al. (2003), which holds for stiff restraints.
+        """The result of `release` by equation 32 of Boresch et al. (2003), for stiff restraints.
 
         -kT ln(8 pi^2 V sqrt(product of the six k) / (r^2 sin(tA) sin(tB) (2 pi kT)^3)): with
         41.84 kJ/mol/rad^2 and angles of 70 and 100 degrees 0.14 kJ/mol more than `release`.

@@ -64,30 +64,31 @@ def choose_boresch(
     box: npt.ArrayLike | None = None,
     **constants: Any,
 ) -> BoreschRestraint:
-    """A restraint between the atoms whose relative motion is least.
+    """A Boresch restraint between atoms that move little relative to each other.
 
-    Of a ligand and of a receptor three heavy atoms in a row are taken, joined by bonds.  All angles
-    must stay between 30 and 150 degrees.  Of several frames, the atoms with the least product of
-    fluctuations of the six coordinates are chosen, which then are held at their means; of a single
-    frame, those with angles closest to 90 degrees.
+    Three consecutively bonded heavy atoms of the ligand and three of the receptor are chosen such
+    that all angles stay between 30 and 150 degrees.  From several frames, the choice is that with
+    the smallest product of the fluctuations of the six coordinates, and the coordinates are held at
+    their means; from a single frame, the choice is that with angles closest to 90 degrees.
 
     Parameters
     ----------
     system:
-        Whose atoms.
+        The system of ligand and receptor.
     positions:
         (N, 3), or (frames, N, 3) of an equilibration, nm.
     ligand, receptor:
         Selections (see `select`).
     box:
-        (3, 3) nm, reduced rows: nearest images count; None: no box.
+        (3, 3) nm, reduced rows; distances are those of nearest images.  None: no box.
     constants:
         k_distance, k_angles, k_torsions: see `BoreschRestraint`.
 
     Raises
     ------
     InputError
-        Where a selection has no three heavy atoms in a row, or no atoms suit in all frames.
+        If a selection has no three consecutively bonded heavy atoms, or no choice of atoms suits
+        all frames.
     """
     frames = np.asarray(positions, np.float64)
     frames = frames[None] if frames.ndim == 2 else frames

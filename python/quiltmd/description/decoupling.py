@@ -41,12 +41,12 @@ def decouple(
     Parameters
     ----------
     system:
-        With Lennard-Jones interactions.
+        The system, with Lennard-Jones interactions.
     atoms:
         A selection (see `select`), or indices from 0.
     coulomb, vdw:
-        By state: lambda of charges and of van der Waals interactions, 0 (full) to 1 (none).  By
-        default 15 states, the charges first.
+        Lambda of charges and of van der Waals interactions in each state, 0 (full) to 1 (none).  By
+        default there are 15 states, in which charges are switched off first.
     state:
         The initial state of a simulation, counted from 0.
     intramolecular:
@@ -56,9 +56,10 @@ def decouple(
     alpha, least_sigma:
         Parameters of the soft core: see `Alchemy`.
     restraint:
-        Holds the atoms in a binding site; must be the only restraint of the system.
+        A restraint that holds the atoms in a binding site; the system must have no other
+        restraints.
     restraint_lambdas:
-        By state: what its energy is multiplied by, 0 (none) to 1 (full, in all states by default).
+        Factor of the energy of the restraint in each state, 0 (none) to 1 (full, the default).
 
     Raises
     ------

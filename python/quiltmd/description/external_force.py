@@ -25,12 +25,13 @@ LEAST_UPDATE = 4  # steps: pair lists are built anew at each
 class ExternalForce(ABC):
     """A force on some atoms, computed by a Python function.
 
-    A subclass has a method `compute`, and attributes where it differs from these defaults:
+    A subclass defines the method `compute`, and those of these attributes that differ from the
+    defaults:
 
     Attributes
     ----------
     name:
-        Name of its energy in `energies()` and logs; by default that of the class in lower case.
+        Name of the energy in `energies()` and logs; by default the name of the class in lower case.
     atoms:
         A selection ("protein and name CA"), or indices from 0 in any order; None: all atoms.
     update_every:
@@ -58,23 +59,24 @@ class ExternalForce(ABC):
     ) -> tuple[Any, ...]:
         """Energy and forces: a pure function.
 
-        It may be called several times for a step, and for steps that are discarded, so it must not
-        change the object; that is for `update`.  The trajectory is bitwise the same on any number
-        of ranks if the same input always gives bitwise the same result.
+        The method may be called several times for a step, and for steps that are discarded, so it
+        must not change the object; only `update` may.  The trajectory is bitwise the same on any
+        number of ranks if the same input always gives bitwise the same result.
 
         Parameters
         ----------
         step:
             Number of the step.
         positions:
-            (n, 3) nm, of its atoms in their order, unwrapped as in a State.
+            (n, 3) nm, positions of `atoms` in their order, unwrapped as in a State.
         box:
             (3, 3) nm; None: no periodic boundary.
 
         Returns
         -------
-        energy (kJ/mol), forces (n, 3) (kJ/mol/nm); and, if it has one, the virial (3, 3) (kJ/mol):
-        minus the derivative of the energy by a strain of positions and box, the sum of f x.
+        energy (kJ/mol), forces (n, 3) (kJ/mol/nm) and, with `uses_box`, the virial (3, 3) (kJ/mol):
+        minus the derivative of the energy with respect to a strain of positions and box, the sum of
+        f x.
         """
 
     def update(
@@ -82,14 +84,14 @@ class ExternalForce(ABC):
     ) -> None:
         """Changes the force after a step, for example by a hill of metadynamics.
 
-        Called once for each step that is a multiple of `update_every`, in order, when the step is
-        certain not to be repeated.  `compute` uses the change from this step on; energies read at
-        the end of a run that stops at this step may be those before it.
+        Called in order, once for each step that is a multiple of `update_every`, when the step will
+        not be repeated.  The change takes effect from this step on; energies that are read at the
+        end of a run that stops at this step may be those before the change.
         """
         raise NotImplementedError
 
     def state(self) -> bytes:
-        """All its variables, for checkpoints."""
+        """All variables of the force, for checkpoints."""
         raise NotImplementedError
 
     def set_state(self, state: bytes) -> None:

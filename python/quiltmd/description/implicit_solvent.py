@@ -103,9 +103,9 @@ class ImplicitSolvent(Part):
         "hct" (Hawkins, Cramer and Truhlar; Amber's igb=1), "obc1", "obc2" (Onufriev, Bashford and
         Case; igb=2 and 5), "gbn" (Mongan et al.; igb=7) or "gbn2" (Nguyen et al.; igb=8).
     salt_concentration:
-        Of monovalent ions, mol/l.
+        Concentration of monovalent ions, mol/l.
     salt_temperature:
-        At which the Debye length is taken, K.
+        Temperature for the Debye length, K.
     dielectric:
         Dielectric constant of the solvent; that of the solute is 1.
     surface:
@@ -127,7 +127,7 @@ class ImplicitSolvent(Part):
         return _KAPPA * math.sqrt(ratio)
 
     def check(self, system: Any) -> None:
-        """Raises InputError, naming the atom, where radii or screening factors do not do."""
+        """Raises InputError, naming the atom, if a radius or screening factor is invalid."""
         _check_radii(self.model, system.born_radii, system.topology)
         if self.model in ("hct", "obc1", "obc2") and len(system.born_screening) == 0:
             raise InputError(f"the topology has no screening factors, which {self.model} needs")

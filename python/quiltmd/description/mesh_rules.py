@@ -123,10 +123,10 @@ def pme_parameters(
 
     The default split is that of `prolate_parameters`.
 
-    The error of the direct sum falls as exp(-(alpha cutoff)^2) (Kolafa and Perram, Mol. Simul. 9,
-    351 (1992)), that of splines of order p as (alpha spacing)^p (Essmann et al., J. Chem. Phys.
-    103, 8577 (1995)); both together stay within the tolerance.  Numbers of grid points are raised
-    to a product of 2, 3, 5 and 7 (an even one along z, for real transforms).
+    The error of the direct sum is proportional to exp(-(alpha cutoff)^2) (Kolafa and Perram, Mol.
+    Simul. 9, 351 (1992)), that of splines of order p to (alpha spacing)^p (Essmann et al., J.
+    Chem. Phys. 103, 8577 (1995)); the two errors together stay within the tolerance.  Numbers of
+    grid points are raised to a product of 2, 3, 5 and 7 (an even one along z, for real transforms).
 
     Parameters
     ----------

@@ -62,11 +62,11 @@ class Nonbonded:
         energies are shifted to zero at the cutoff), or, without a periodic box, "no-cutoff" (all
         pairs of atoms; `cutoff` has no effect).
     relative_permittivity:
-        Divides all Coulomb energies, those of 1-4 pairs included, with every method (GROMACS'
-        epsilon-r; 15 in Martini); 0: infinite, no Coulomb interactions.
+        Relative dielectric constant that divides all Coulomb energies, those of 1-4 pairs included,
+        with every method (GROMACS' epsilon-r; 15 in Martini); 0: infinite, no Coulomb interactions.
     dielectric:
-        Of the medium beyond the cutoff, with the method reaction-field (GROMACS' epsilon-rf); 0:
-        infinite, a conductor.
+        Dielectric constant of the medium beyond the cutoff, with the method reaction-field
+        (GROMACS' epsilon-rf); 0: infinite, a conductor.
     reaction_field_on_exclusions:
         With the method reaction-field: whether the field also acts between excluded pairs within
         the cutoff, and of each charge on itself (GROMACS), or not (OpenMM; pair forces then take
@@ -123,14 +123,14 @@ class Nonbonded:
     potential_shift:
         Shift the Lennard-Jones and the direct Coulomb potential to zero at the cutoff.
     switching:
-        How Lennard-Jones interactions end between `switch_distance` and the cutoff. "none": they
-        are truncated. "potential": the energy is multiplied by 1 - 10 x^3 + 15 x^4 - 6 x^5, x
-        linear in r (OpenMM; GROMACS' potential-switch). "charmm": by (1 - x)^2 (1 + 2 x), x linear
-        in r^2 (CHARMM's vswitch, NAMD's switching). "charmm-force": the force goes to zero
-        (CHARMM's vfswitch, NAMD's vdwForceSwitching).  "gromacs-force": likewise, by the function
-        of GROMACS' force-switch.
+        How Lennard-Jones interactions end between `switch_distance` and the cutoff.  "none": they
+        are truncated.  "potential": the energy is multiplied by 1 - 10 x^3 + 15 x^4 - 6 x^5, x
+        linear in r (OpenMM; GROMACS' potential-switch). "charmm": the energy is multiplied by (1 -
+        x)^2 (1 + 2 x), x linear in r^2 (CHARMM's vswitch, NAMD's switching). "charmm-force": the
+        force goes to zero (CHARMM's vfswitch, NAMD's vdwForceSwitching).  "gromacs-force":
+        likewise, by the function of GROMACS' force-switch.
     switch_distance:
-        nm; given together with `switching`.
+        Distance at which switching begins, nm; given together with `switching`.
     """
 
     cutoff: Nanometres = Field(
@@ -361,10 +361,11 @@ class Nonbonded:
                 raise ValueError(f"the method {self.method} has no PME: leave out {name}")
 
     def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
-        """These settings, of inputs, with others in place of them and of what goes with them.
+        """These settings of an input, with other values for some of them.
 
-        A tolerance, split or other cutoff replaces a stated split and grid, a grid the tolerance;
-        a method what is of another method, and the end of switching its distance.
+        Values that depend on a replaced setting are dropped: with a tolerance, split or cutoff the
+        stated split and grid, with a grid the tolerance, with a method the settings of other
+        methods, and without switching its distance.
         """
         replaced: dict[str, Any] = {}
         method = given.get("method", self.method)
@@ -404,7 +405,7 @@ class Nonbonded:
 
     @classmethod
     def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:
-        """What a simulation follows that is given nothing: without a box, no cutoff."""
+        """The settings of a simulation that is given none: without a box, no cutoff."""
         return cls() if box is not None else cls(method="no-cutoff")
 
     @property
@@ -414,11 +415,10 @@ class Nonbonded:
         return self.lennard_jones == "cutoff" and not ends_smoothly
 
     def resolve(self, box: NDArray[np.float64] | None) -> dict[str, Any]:
-        """Settings for the core, with PME parameters for this box (3, 3), rows in nm, or none.
+        """Settings for the core, with PME parameters for this box (3, 3), rows in nm, or no box.
 
-        Raises QuiltError where the cutoff exceeds half the smallest box width or is no distance of
-        atoms, where PME would need a grid beyond reach, and where the method does not go with the
-        box.
+        Raises QuiltError if the cutoff is too short for atoms or exceeds half the smallest box
+        width, if PME would need too large a grid, or if the method does not suit the box.
         """
         if self.method in _IN_BOXES and box is None:
             raise QuiltError(
@@ -469,7 +469,7 @@ class Nonbonded:
         }
 
     def tile(self, nx: int, ny: int, nz: int) -> Nonbonded:
-        """The same settings for a box nx, ny, nz times as long: a grid as fine as before."""
+        """The same settings for a box nx, ny, nz times as long, with the same grid spacing."""
         grids: dict[str, Any] = {}
         for name in ("pme_grid", "lj_pme_grid", "fmm_grid"):
             if (grid := getattr(self, name)) is not None:

@@ -54,12 +54,12 @@ class Restraint:
         "distance": E = k/2 (r - lower)^2 below `lower`, k/2 (r - upper)^2 above `upper`, and linear
         from `linear` on.  "angle", "torsion": E = k/2 max(0, |theta - angle| - width)^2.
     select:
-        Selections as for `select`: one of any number of atoms for positions; else two, three or
-        four of one atom each.
+        Selections as for `quiltmd.select`: for a position restraint one of any number of atoms; for
+        a distance, angle or torsion two, three or four of one atom each.
     k:
-        kJ/mol/nm^2; of angles and torsions kJ/mol/rad^2.
+        Force constant, kJ/mol/nm^2; of angles and torsions kJ/mol/rad^2.
     radius:
-        nm, radius of the flat bottom of a position restraint.
+        Radius of the flat bottom of a position restraint, nm.
     lower, upper, linear:
         nm; if only one of `lower` and `upper` is given, the other has the same value: a spring of
         this length.
@@ -200,16 +200,16 @@ def restrain(
     Parameters
     ----------
     system:
-        Whose atoms.
+        The system to which the restraints are added.
     restraints:
-        By selections.
+        The restraints, whose selections refer to this system.
     positions:
         (N, 3) nm: reference positions of position restraints, molecules whole.
     box:
-        (3, 3) nm, reduced rows: of the positions; None: no periodic boundary.
+        (3, 3) nm, reduced rows: the box of the reference positions; None: no periodic boundary.
     scaling:
-        How reference positions follow the box: "com", their centre of mass is scaled; "all", each
-        position is; or "none".
+        How reference positions follow a changing box: "com" (their centre of mass is scaled), "all"
+        (each position is scaled) or "none".
     held:
         Further atoms to hold.
 

@@ -43,7 +43,7 @@ def select(system: System, text: str) -> npt.NDArray[np.int64]:
     Parameters
     ----------
     system:
-        Whose atoms.
+        The system whose atoms are selected.
     text:
         all, solute (neither water nor ions), water, ions (molecules of one atom), protein, nucleic,
         backbone (N, CA, C, O of a protein), hydrogen, heavy, vanishing (atoms of a GROMACS topology

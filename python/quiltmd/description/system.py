@@ -217,7 +217,7 @@ class System(TermViews, Checked):
 
     @property
     def links(self) -> I32:
-        """(n, 2) int32: what makes molecules: bonds, constraints, sites and their parents."""
+        """(n, 2) int32: pairs of atoms that bonds, constraints or sites join into molecules."""
         return np.concatenate([*self.terms.links(), self.constraints, site_links(self.sites)])
 
     @property
@@ -238,7 +238,7 @@ class System(TermViews, Checked):
         epsilon: npt.ArrayLike | None = None,
         **others: Any,
     ) -> System:
-        """A system made on the spot: `System.of(np.full(125, 39.95), sigma=0.34, epsilon=0.996)`.
+        """A small system: `System.of(np.full(125, 39.95), sigma=0.34, epsilon=0.996)`.
 
         Parameters
         ----------
@@ -250,7 +250,8 @@ class System(TermViews, Checked):
             (N,) or one for all, nm and kJ/mol: Lennard-Jones interactions by the Lorentz-Berthelot
             rules.  Without them, and without tables, there are none.
         lj_types, lj_a, lj_b:
-            As of `System`, in their place; all atoms are of one type by default.
+            As the attributes of `System`, instead of `sigma` and `epsilon`; by default all atoms
+            are of one type.
         others:
             Any other argument of `System`, such as `bonds`, `constraints`, `sites`.  By default
             there are no terms and no constraints; atoms are called A0, A1, ..., their elements
@@ -260,7 +261,7 @@ class System(TermViews, Checked):
         Raises
         ------
         InputError
-            As of `System`; or where Lennard-Jones parameters are given in two ways.
+            As for `System`, or if Lennard-Jones parameters are given in two ways.
         """
         pairs = {"sigma": sigma, "epsilon": epsilon}
         pairs |= {"lj_types": lj_types, "lj_a": lj_a, "lj_b": lj_b}
@@ -279,7 +280,7 @@ class System(TermViews, Checked):
         Parameters
         ----------
         openmm_system:
-            Its forces may be HarmonicBondForce, HarmonicAngleForce,
+            The forces of this System may be HarmonicBondForce, HarmonicAngleForce,
             PeriodicTorsionForce, RBTorsionForce, CMAPTorsionForce (several of
             each), one NonbondedForce with the method PME, Ewald or NoCutoff,
             GBSAOBCForce or the CustomGBForce of a model of `openmm.app`, and
@@ -291,7 +292,8 @@ class System(TermViews, Checked):
             the NonbondedForce.
         parameters:
             Values of global parameters on which parameter offsets of the NonbondedForce depend; by
-            default those of the force.  They stay fixed: for several, make a System of each.
+            default those of the force.  The values stay fixed: for several values, make several
+            Systems.
 
         Raises
         ------
@@ -307,7 +309,7 @@ class System(TermViews, Checked):
         return replace(self, terms=self.terms.replaced(*changed))
 
     def arrays(self) -> dict[str, Any]:
-        """What the core needs: all arrays by name, C-contiguous copies."""
+        """All arrays by name, for the core: C-contiguous copies."""
         found = {name: getattr(self, name) for name in _LAYOUT} | self.terms.arrays()
         arrays: dict[str, Any] = {name: np.array(array, order="C") for name, array in found.items()}
         arrays["molecules"] = self.molecules

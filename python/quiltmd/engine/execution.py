@@ -81,8 +81,8 @@ class Execution:
         Message transport.  "peer": kernels write into the memory of the other GPU, of this process
         or of another process of the machine.  "nccl", between processes: from GPU to GPU by NCCL.
         Through the host, as always on CPUs: "staged" in one process, "unix" (Unix sockets) between
-        processes of one machine, or "tcp".  "auto": the fastest transport for each pair of ranks,
-        or all through the host if one pair needs it (such as two ranks on one GPU).
+        processes of one machine, or "tcp".  "auto": the fastest transport for each pair of ranks;
+        if one pair needs the host (such as two ranks on one GPU), all messages go through the host.
     mesh:
         How ranks share the Fourier transforms of PME: "distributed", a slab of planes on each rank;
         "pencils", for more CPU ranks than grid planes; "replicated", all transforms on every rank,
@@ -111,7 +111,7 @@ class Execution:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def warning(self) -> str | None:
-        """What is odd about it: more ranks or threads than cores; None if nothing is."""
+        """A warning if there are more ranks or threads than cores; otherwise None."""
         ranks = self._rank_count()
         cores, workers = available_cores(), ranks * (self.threads or 1)
         if self._is_in_workers():

@@ -47,12 +47,12 @@ class Workers:
     Attributes
     ----------
     key:
-        File of the key for `remote:`; None: ~/.config/quiltmd/key.
+        Key file for devices `remote:`; None: ~/.config/quiltmd/key.
     command:
         The command `quiltmd` on hosts reached by `ssh:`, such as /home/me/md/bin/quiltmd; the shell
         of the host interprets it.
     silence:
-        Heartbeat timeout: seconds of silence after which a worker is considered lost.
+        Heartbeat timeout, s: a worker that is silent for this time is considered lost.
     trust_network:
         Suppress the warning that messages between ranks on several hosts are not encrypted.
     patience:
@@ -61,7 +61,8 @@ class Workers:
     spares:
         Devices that replace a lost one, in this order.
     verify:
-        Repeat one segment of the run in N (half a second each) and compare; 0: none.
+        Repeat one segment of the run (half a second of steps) in this number of segments, and
+        compare the results; 0: none.
     inject_fault:
         Faults to inject: see `quiltmd.workers.injection`.
     """

@@ -69,8 +69,7 @@ class ReplicaExchange:
         The initial State of all replicas, or of each.  If it has no velocities, call
         `draw_velocities`.
     states:
-        Temperatures, scales and lambdas: `temperature_states`, `rest2_states`,
-        `alchemical_states`.
+        The states, as made by `temperature_states`, `rest2_states` or `alchemical_states`.
     every:
         Steps between swaps.
     seed:
@@ -85,16 +84,16 @@ class ReplicaExchange:
         Number of replicas that a device runs at the same time.  On the CPU of this machine they
         share its cores, unless `threads` sets their number.
     all_energies:
-        Evaluate every replica with every Hamiltonian at each swap, as needed for `u_kn` if scales
-        differ; otherwise only pairs with an attempted swap are evaluated.  If only lambdas differ,
-        all energies are known without this.
+        At each swap, calculate the energy of each replica with the Hamiltonians of all states, as
+        needed for `u_kn` if scales differ; otherwise only of pairs with an attempted swap.  If only
+        lambdas differ, all energies are known without this setting.
     settings:
         Further arguments of `Simulation`.
 
     Attributes
     ----------
     simulations:
-        Of each state.
+        The simulation of each state.
     walkers:
         (K,) the replica in each state, by the state in which it began.
     iteration:
@@ -197,16 +196,17 @@ class ReplicaExchange:
         Parameters
         ----------
         iterations:
-            How often.
+            Number of iterations.
         reporters:
-            Of each state, as for `Simulation.run`.
+            The reporters of each state, as for `Simulation.run`.
         record:
             Called with each `Iteration`, in order; returning True stops the run.
         ahead:
-            How many iterations a replica may be ahead of the one that is recorded next.  With 0 all
-            simulations are at its end while `record` is called.  With more, replicas need not wait
-            for the slowest one; `record` must leave simulations alone then, and stops after the
-            iterations that have begun.  Results are the same.
+            How many iterations a replica may be ahead of the one that is recorded next.  With 0
+            all simulations are at the end of this iteration while `record` is called.  With a
+            larger number replicas do not wait for the slowest one; `record` must then not use the
+            simulations, and if it stops the run, iterations that have begun are completed.  Results
+            are the same.
         """
         reporters = reporters or [()] * len(self.states)
         if len(reporters) != len(self.states):

@@ -19,18 +19,18 @@ from ..errors import QuiltError
 @user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class ReplicaState:
-    """A state between which replicas are exchanged.
+    """A state of a replica exchange.
 
     Attributes
     ----------
     temperature:
-        Of the heat bath, K.
+        Temperature of the heat bath, K.
     scale:
-        lambda of REST2: energies within the solute are multiplied by it, those between solute and
-        the rest by its square root.
+        lambda of REST2: energies within the solute are multiplied by lambda, energies between the
+        solute and other atoms by its square root.
     lambdas:
-        Of alchemical atoms: lambdas of Coulomb and van der Waals interactions, and of their
-        restraint if they have one; None: the initial ones of the system.
+        Lambdas of alchemical atoms: of Coulomb and van der Waals interactions, and of their
+        restraint, if they have one; None: the initial lambdas of the system.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)

@@ -153,9 +153,11 @@ def load(
     say:
         Called with a line for the user if the topology is from the cache.
 
-    Returns ------- The System, and its State at step 0 with molecules whole; velocities are zero
-    where the file has none.  If neither the files nor `box` give a periodic box, the State has
-    none, and the nonbonded settings of the System have no cutoff.
+    Returns
+    -------
+    The System, and its State at step 0, with whole molecules.  Velocities are zero if the file has
+    none.  If neither the files nor `box` give a periodic box, the State has none, and the nonbonded
+    settings of the System have no cutoff.
 
     Raises
     ------

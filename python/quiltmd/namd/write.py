@@ -28,7 +28,7 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     Parameters
     ----------
     path:
-        Of the coordinates; the others have the same name with the suffixes .vel and .xsc.
+        File of the coordinates; the other files have the same name with the suffixes .vel and .xsc.
     simulation:
         What is written.
     """

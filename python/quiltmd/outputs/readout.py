@@ -77,13 +77,14 @@ class Readout(ABC):
 
     @property
     def degrees_of_freedom(self) -> float:
-        """Of the kinetic energy: 3 N minus constraints, minus those missing for the centre of mass.
+        """Degrees of freedom: 3 N minus constraints, minus those of the centre of mass.
 
-        One degree of freedom is missing for each axis along which its motion is removed, or never
-        arises (constant energy, a thermostat that scales all velocities alike), and nothing holds
-        atoms from outside.  The noise of a Langevin integrator, or the collisions of Andersen's
-        thermostat, set it in motion again: a time t after the removal a part exp(-2 friction t) is
-        missing, where the friction of collisions is 1 / `time_constant`.
+        A degree of freedom is subtracted for each axis along which the motion of the centre of mass
+        is removed or never arises (constant energy, a thermostat that scales all velocities alike),
+        and along which no restraint or field acts.  The noise of a Langevin integrator, or the
+        collisions of Andersen's thermostat, set the centre of mass in motion again: at a time t
+        after the removal, exp(-2 friction t) is subtracted instead of 1, where the friction of
+        collisions is 1 / `time_constant`.
         """
         if groups_with_baths(self.integrator, self.thermostat):
             return float(self.group_degrees_of_freedom().sum())
@@ -139,7 +140,7 @@ class Readout(ABC):
         return dict(self._read("energies"))
 
     def terms(self) -> tuple[str, ...]:
-        """Names of the terms whose sum is the potential energy, as in `energies`."""
+        """Names of the terms in `energies` whose sum is the potential energy."""
         return tuple(name for name in self.energies() if name not in _SUMS)
 
     def virial(self) -> NDArray[np.float64]:
@@ -159,9 +160,9 @@ class Readout(ABC):
     def pressure_tensor(self) -> NDArray[np.float64]:
         """Pressure, (3, 3), bar: (sum of p p / m over hydrogen groups + virial) / volume.
 
-        p and m are momentum and mass of a group.  Velocities are used as stored: with
-        `LangevinMiddle`, those of half a step before the positions.  Single values fluctuate by
-        hundreds of bar in a small box.
+        p and m are momentum and mass of a group.  With `LangevinMiddle`, velocities are those of
+        half a step before the positions.  Single values fluctuate by hundreds of bar in a small
+        box.
         """
         tensors = self._read("tensors")
         pressure: NDArray[np.float64] = tensors["kinetic"] + tensors["virial"]
@@ -177,9 +178,9 @@ class Readout(ABC):
         """The lambdas of alchemical atoms, by name; empty without such atoms."""
 
     def state_energies(self) -> NDArray[np.float64]:
-        """(K,) kJ/mol: the potential energy in each state of the system's alchemy less the present.
+        """(K,) kJ/mol: potential energy in each alchemical state minus the present one.
 
-        All come from the evaluation of the present energies.
+        One evaluation gives the energies of all states.
         """
         found = self._of_alchemy("state_energies")
         energy = self._restraint_energy()
@@ -191,9 +192,10 @@ class Readout(ABC):
         return found + energy * changed
 
     def dhdl(self) -> NDArray[np.float64]:
-        """Derivatives of the potential energy by lambda_coulomb and lambda_vdw, (2,) kJ/mol.
+        """Derivatives of the potential energy with respect to the lambdas, kJ/mol.
 
-        (3,) where the alchemical atoms have a restraint: by lambda_restraint as well.
+        (2,) for lambda_coulomb and lambda_vdw; (3,) with lambda_restraint, if the alchemical atoms
+        have a restraint.
         """
         found = self._of_alchemy("dhdl")
         energy = self._restraint_energy()
@@ -227,8 +229,8 @@ class Readout(ABC):
     def group_temperatures(self) -> NDArray[np.float64]:
         """Kinetic temperature of each group with a heat bath, K; 0 where nothing can move.
 
-        A group has 3 degrees of freedom for each atom with mass, minus its constraints, minus its
-        share, by mass, of the three degrees of freedom of the centre of mass.
+        A group has 3 degrees of freedom for each atom with mass, minus its constraints, minus those
+        of the centre of mass in proportion to the mass of the group.
         """
         degrees = self.group_degrees_of_freedom()
         twice = self.system.masses * (self.state().velocities ** 2).sum(axis=1)

@@ -341,8 +341,8 @@ class Output(Reporter, Protocol):
 class CheckpointReporter:
     """Writes checkpoints, after the outputs that they refer to.
 
-    It must report after these outputs, and syncs them first: rows and frames up to the step of a
-    checkpoint are on disk before the checkpoint.
+    The reporter must come after these outputs.  It syncs them before it writes a checkpoint, so
+    that rows and frames up to the step of a checkpoint are on disk before the checkpoint.
 
     Parameters
     ----------

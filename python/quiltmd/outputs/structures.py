@@ -56,7 +56,7 @@ def pdb_limit(simulation: Readout, select: str = "all") -> str | None:
     simulation:
         What is to be written.
     select:
-        Which atoms, as `quiltmd.select` takes it.
+        Atoms to write: a selection, as for `quiltmd.select`.
     """
     topology = simulation.system.topology
     atoms = select_atoms(simulation.system, select)
@@ -91,7 +91,7 @@ def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "
     simulation:
         What is written.
     select:
-        Which atoms, as `quiltmd.select` takes it.
+        Atoms to write: a selection, as for `quiltmd.select`.
 
     Raises
     ------

@@ -101,14 +101,15 @@ _FOLLOWS = {  # what changes it
 
 
 class Simulation(Readout):
-    """A System in motion.
+    """A simulation: a System and its State, advanced in time by an integrator.
 
     Parameters
     ----------
     system, state:
         The system and its initial state, as returned by `quiltmd.load`.
     nonbonded:
-        Nonbonded settings; by default those of the system's input, otherwise the defaults.
+        Nonbonded settings; by default those of the system's input, or if it has none,
+        `Nonbonded()`.
     integrator:
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
@@ -117,8 +118,8 @@ class Simulation(Readout):
     barostat:
         `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
     device, ranks, threads, balance, transport, mesh, patch_reach, workers, hosts:
-        Where it runs: see `Execution`.  On devices of one kind, only `patch_reach` changes the
-        trajectory, because other patches round differently.
+        Where the simulation runs: see `Execution`.  On devices of one kind, only `patch_reach`
+        changes the trajectory, because forces are rounded differently.
     external:
         External forces: `ExternalForce` objects, on the CPU and in this process, or
         `ExternalFactory` objects, which also work in workers.
@@ -460,7 +461,8 @@ class Simulation(Readout):
             Lambdas of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints,
             the work is not part of `heat`, and a State does not contain the lambdas.
         lambda_restraint:
-            Of the restraint of alchemical atoms, if they have one, from 0 (none) to 1 (full).
+            Lambda of the restraint of alchemical atoms, if they have one, from 0 (none) to 1
+            (full).
 
         Raises
         ------

@@ -34,7 +34,7 @@ _SETS: dict[str, tuple[int, int, int]] = {
 @user_settings
 @dataclass(frozen=True, config=CONFIG)
 class Barostat:
-    """What changes the box at regular intervals, to keep a pressure.
+    """A barostat: it changes the box at regular intervals to keep the pressure.
 
     `CellRescaling` describes the settings, which are the same for all barostats.
     """
@@ -81,7 +81,7 @@ class Barostat:
         return settings
 
     def steps_between_actions(self, timestep: float) -> int:
-        """The interval where none is given, for a time step, ps."""
+        """The default of `every` for a time step, ps."""
         raise NotImplementedError
 
 

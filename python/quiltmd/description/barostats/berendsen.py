@@ -18,10 +18,10 @@ from .base import CONFIG, Relaxation
 class BerendsenBarostat(Relaxation):
     """Relaxation to a pressure without noise.
 
-    Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  It is robust
-    far from equilibrium, but the fluctuations of the box are too small: those of no known ensemble.
-    For equilibration only; `CellRescaling` is as robust.  The settings are those of
-    `CellRescaling`, without a seed.
+    Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  It is
+    robust far from equilibrium, but the fluctuations of the box are too small, so no known ensemble
+    is sampled.  Use it for equilibration only; `CellRescaling` is as robust.  The settings are
+    those of `CellRescaling`, without a seed.
     """
 
     kind: ClassVar[str] = "berendsen"

@@ -21,7 +21,7 @@ class CellRescaling(Relaxation):
     Bernetti and Bussi, J. Chem. Phys. 153, 114107 (2020).  The box relaxes towards the pressure as
     with a Berendsen barostat, and noise gives it the fluctuations of the isothermal-isobaric
     ensemble.  Hydrogen groups (atoms joined by constraints) move with their centres of mass, whose
-    velocities change as the inverse of the box.  It needs a temperature: `LangevinMiddle`, or a
+    velocities change as the inverse of the box.  The barostat needs `LangevinMiddle` or a
     thermostat.
 
     Attributes

@@ -24,7 +24,7 @@ class MonteCarloBarostat(Barostat):
     288 (2004).  At regular intervals another box is proposed, in which the centres of molecules are
     scaled, and accepted or rejected by the difference of the energies.  The ensemble is exact for
     any interval, and no virial is needed; the box changes less smoothly than with `CellRescaling`.
-    It needs a temperature: `LangevinMiddle`, or a thermostat.
+    The barostat needs `LangevinMiddle` or a thermostat.
 
     Attributes
     ----------

@@ -48,15 +48,15 @@ class LangevinMiddle(HeatBaths, Integrator):
     long_range_every:
         Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
-        number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
-        8 fs, or 4 fs if bonds to hydrogen are flexible.
+        number the reciprocal-space force is multiplied by this number; at other steps it does not
+        act.  The interval is at most 8 fs, or 4 fs if bonds to hydrogen are flexible.
     groups:
         1 to 16 groups of atoms, each with its temperature and friction, which replace those of all
         atoms; the groups cannot change during a simulation.  Each atom belongs to exactly one
-        group, and atoms joined by constraints to the same one.  Groups at different temperatures
-        are not in equilibrium: heat flows between them.  With equal temperatures the ensemble is
-        NVT, and with equal frictions, too, the trajectory is bitwise that of one bath for all
-        atoms.
+        group, and atoms joined by constraints belong to the same group.  Groups at different
+        temperatures are not in equilibrium: heat flows between them.  With equal temperatures the
+        ensemble is NVT; with equal temperatures and frictions the trajectory is bitwise that of one
+        bath for all atoms.
     """
 
     kind: ClassVar[str] = "langevin-middle"

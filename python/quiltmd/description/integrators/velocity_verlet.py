@@ -23,8 +23,8 @@ class VelocityVerlet(Integrator):
     timestep:
         Time step, ps.
     constraint_tolerance:
-        Relative error of constrained lengths.  At constant energy it shows as a drift, hence the
-        tighter default (docs/decisions.md has the figures).
+        Relative error of constrained lengths.  The default is smaller than that of
+        `LangevinMiddle`, because at constant energy the error causes a drift.
     remove_com_every:
         Steps between removals of the motion of the centre of mass, at multiples of this number; 0:
         never; None: about 100, a multiple of the lifetime of pair lists (`Simulation.describe`).
@@ -33,9 +33,9 @@ class VelocityVerlet(Integrator):
     long_range_every:
         Steps between reciprocal-space (PME) evaluations: r-RESPA multiple time stepping (Tuckerman,
         Berne and Martyna, J. Chem. Phys. 97, 1990, 1992).  At steps that are multiples of this
-        number the reciprocal-space force acts, multiplied by it; at others it is skipped.  At most
-        8 fs, or 4 fs if bonds to hydrogen are flexible.  The total energy is conserved from one of
-        these steps to the next, but not defined at steps between them.
+        number the reciprocal-space force is multiplied by this number; at other steps it does not
+        act.  The interval is at most 8 fs, or 4 fs if bonds to hydrogen are flexible.  The total
+        energy is conserved from one of these steps to the next, and not defined at other steps.
     """
 
     kind: ClassVar[str] = "velocity-verlet"

@@ -35,7 +35,7 @@ class AndersenThermostat(Thermostat):
         a `Simulation` chooses one, which its `thermostat` has.
     every:
         Steps between actions.  At each action an atom collides with the probability of a collision
-        in that time.  A multiple of the integrator's `long_range_every`.
+        in that time.  The number must be a multiple of the integrator's `long_range_every`.
     groups:
         Groups of atoms with a temperature and a `time_constant` each, as for `VelocityRescaling`.
     """

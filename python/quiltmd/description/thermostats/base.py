@@ -18,7 +18,7 @@ CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 @user_settings
 @dataclass(frozen=True, config=CONFIG)
 class Thermostat(HeatBaths):
-    """What acts on the velocities at regular intervals, to keep a temperature.
+    """A thermostat: it changes velocities at regular intervals to keep the temperature.
 
     Attributes
     ----------

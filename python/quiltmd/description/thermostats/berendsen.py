@@ -19,7 +19,7 @@ class BerendsenThermostat(VelocityScaling):
     """Relaxation to a temperature without noise.
 
     Berendsen, Postma, van Gunsteren, DiNola and Haak, J. Chem. Phys. 81, 3684 (1984).  The kinetic
-    energy relaxes, but its fluctuations are too small: those of no known ensemble.  For
+    energy relaxes, but its fluctuations are too small, so no known ensemble is sampled.  Use it for
     equilibration only; `VelocityRescaling` is as robust.  The settings are those of
     `VelocityRescaling`, without a seed.
     """

@@ -30,16 +30,17 @@ class NoseHooverChain(VelocityScaling):
     Attributes
     ----------
     temperature:
-        K, more than zero; with groups, the highest temperature of the groups.
+        Temperature of the heat bath, above 0, K; with groups, the highest temperature of the
+        groups.
     time_constant:
-        ps; the inverse of OpenMM's collision frequency, and GROMACS' tau-t divided by 2 pi.  The
-        kinetic energy oscillates with a period of 4.4 to 2 pi times this constant; the period is
-        longer the more energy is exchanged with the potential energy.  At least four times as long
-        as `every` steps.
+        Time constant, ps: the inverse of OpenMM's collision frequency, and GROMACS' tau-t divided
+        by 2 pi.  The kinetic energy oscillates with a period of 4.4 to 2 pi times this constant;
+        the period is longer the more energy is exchanged with the potential energy.  At least four
+        times as long as `every` steps.
     chain_length:
         Number of thermostats in the chain; each but the first controls the previous one.
     every:
-        Steps between actions.  A multiple of the integrator's `long_range_every`.
+        Steps between actions, a multiple of the integrator's `long_range_every`.
     groups:
         Groups of atoms with separate chains, as for `VelocityRescaling`.
     """

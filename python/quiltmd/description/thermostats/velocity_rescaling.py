@@ -33,16 +33,16 @@ class VelocityRescaling(VelocityScaling):
         a `Simulation` chooses one, which its `thermostat` has.
     every:
         Steps between actions.  The kinetic energy is propagated exactly over the interval, so the
-        interval affects the speed, not the ensemble.  A multiple of the integrator's
+        interval affects the speed, not the ensemble.  It must be a multiple of the integrator's
         `long_range_every`.
     groups:
         1 to 16 groups of atoms, each with its temperature and `time_constant`, which replace those
-        of all atoms.  Each atom belongs to exactly one group, and atoms joined by constraints to
-        the same one.  The velocities of each group are multiplied by a factor from its own kinetic
-        energy.  With equal temperatures the ensemble is NVT; groups at different temperatures are
-        not in equilibrium.  Different factors set the centre of mass in motion; `remove_com_every`
-        of the integrator removes this motion.  With one group of all atoms the trajectory is
-        bitwise that without groups.
+        of all atoms.  Each atom belongs to exactly one group, and atoms joined by constraints
+        belong to the same group.  The velocities of each group are multiplied by a factor from its
+        own kinetic energy.  With equal temperatures the ensemble is NVT; groups at different
+        temperatures are not in equilibrium.  Different factors set the centre of mass in motion;
+        `remove_com_every` of the integrator removes this motion.  With one group of all atoms the
+        trajectory is bitwise the same as without groups.
     """
 
     kind: ClassVar[str] = "velocity-rescaling"
