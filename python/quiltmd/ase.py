@@ -54,10 +54,14 @@ class AseForce(ExternalForce):
     def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
         """Energy, forces, and the virial of a periodic calculator that has a stress."""
         if len(positions) != len(self.template):
-            raise QuiltError(f"{len(positions)} atoms are not the {len(self.template)} of ASE")
+            raise QuiltError(
+                f"the force has {len(positions)} atoms, and `template` has {len(self.template)}"
+            )
         if self.uses_box:
             if box is None:
-                raise QuiltError("the atoms of ASE are periodic, and there is no box")
+                raise QuiltError(
+                    "the atoms of `template` are periodic, and the simulation has no box"
+                )
             self.template.set_cell(box * units.nm, scale_atoms=False)
         self.template.set_positions(positions * units.nm)
         energy = self.template.get_potential_energy() / _KJ
@@ -120,7 +124,8 @@ class QuiltCalculator(Calculator):
         atoms: Any = self.atoms
         if len(atoms) != simulation.system.atoms:
             raise QuiltError(
-                f"the calculator is of {simulation.system.atoms} atoms, and these are {len(atoms)}"
+                f"the calculator has {simulation.system.atoms} atoms, and the Atoms object has "
+                f"{len(atoms)}"
             )
         positions = atoms.get_positions() / units.nm
         if simulation.box is None:

@@ -393,7 +393,7 @@ def test_a_file_of_one_state_refuses_others(tmp_path: Any) -> None:
     plain, state = solute_in_water()
     system = quiltmd.decouple(plain, range(LENGTH))
     between = simulate(at_lambdas(system, 0.37, 0), state)
-    with pytest.raises(QuiltError, match="no state of the schedule"):
+    with pytest.raises(QuiltError, match="not those of a state of the schedule"):
         StateEnergyReporter(tmp_path / "dhdl.xvg", 5, between)
     with pytest.raises(QuiltError, match="no alchemical atoms"):
         StateEnergyReporter(tmp_path / "dhdl.csv", 5, simulate(plain, state))

@@ -123,10 +123,10 @@ TEXTS: dict[str, tuple[str, str]] = {  # a file and what is said of it
     "crd, more atoms": (crd("    5    1 SOL  A      1.0"), "line 8: text after the last of 4"),
     "rst7, half the velocities": (rst7(1), "line 6: this line of velocities is a box"),
     "pdb, cell behind": (pdb("model", "cell"), "line 7: CRYST1 stands after the atoms"),
-    "cif, two lengths": (cif("length_b"), r"half a box: there is no _cell\.length_b"),
+    "cif, two lengths": (cif("length_b"), r"incomplete box: _cell\.length_b is missing"),
     "cif, lengths alone": (
         cif("angle_alpha", "angle_beta", "angle_gamma"),
-        r"half a box: there is no _cell\.angle_alpha",
+        r"incomplete box: _cell\.angle_alpha is missing",
     ),
     "State, three velocities": (state(velocities=3), "OpenMM cannot read it: .* Size Mismatch"),
     "State, three positions": (state(positions=3), "OpenMM cannot read it: .* Size Mismatch"),
@@ -202,8 +202,8 @@ def _never_written(name: str) -> Callable[[dict[str, np.ndarray]], None]:
 
 
 NETCDF = {
-    "no angles": (_without("cell_angles"), "half a box: cell_lengths alone"),
-    "no lengths": (_without("cell_lengths"), "half a box: cell_angles alone"),
+    "no angles": (_without("cell_angles"), "incomplete box: the file has cell_lengths but"),
+    "no lengths": (_without("cell_lengths"), "incomplete box: the file has cell_angles but"),
     "three velocities": (
         lambda values: values.__setitem__("velocities", 10 * SPEEDS[:3]),
         "3 velocities of 4 atoms",

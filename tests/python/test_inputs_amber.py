@@ -226,7 +226,7 @@ BAD_TOPOLOGIES = {
     "AMOEBA": (add("AMOEBA_MULTIPOLE_NUM_LIST"), "AMOEBA"),
     "unknown": (add("NEW_PHYSICS"), "NEW_PHYSICS: this section is not known"),
     "IPOL": (lambda text: text + "%FLAG IPOL\n%FORMAT(1I8)\n       1\n", "polarizable"),
-    "again": (add("CHARGE"), "section CHARGE stands here again"),
+    "again": (add("CHARGE"), "section CHARGE occurs a second time"),
     "format": (
         lambda text: re.sub(r"(%FLAG CHARGE\s*\n%FORMAT)\S+", r"\1(what)", text),
         "the %FORMAT of section CHARGE is not understood",

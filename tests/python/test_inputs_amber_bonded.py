@@ -280,7 +280,7 @@ BAD = {
     ),
     "maps twice": (
         lambda text: text + maps_of("CMAP_"),
-        "CHARMM_CMAP_COUNT defines torsion maps, too",
+        "CHARMM_CMAP_COUNT also defines torsion maps",
     ),
     "maps of two sizes": (change("  24  24\n", "  24  12\n"), "of different resolutions"),
     "an odd map": (change("  24  24\n", "  23  23\n"), "an even number of energies"),

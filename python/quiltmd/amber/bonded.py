@@ -80,7 +80,7 @@ def _maps(prmtop: PrmtopFile) -> _Fields:
         return {}
     prefix = prefixes[0]
     if len(prefixes) > 1:
-        raise prmtop.error(f"{prefix}COUNT", 0, "CHARMM_CMAP_COUNT defines torsion maps, too")
+        raise prmtop.error(f"{prefix}COUNT", 0, "CHARMM_CMAP_COUNT also defines torsion maps")
     count, maps = _counts(prmtop, f"{prefix}COUNT", 2)
     for name in prmtop.sections:
         number = name.removeprefix(f"{prefix}PARAMETER_")

@@ -186,7 +186,9 @@ def _netcdf_box(file: str, values: dict[str, F64]) -> F64 | None:
     if not given:
         return None
     if len(given) == 1:
-        raise InputError(f"half a box: {given[0]} alone, of lengths and angles", file=file)
+        raise InputError(
+            f"incomplete box: the file has {given[0]} but not both lengths and angles", file=file
+        )
     for name in given:
         if not (np.abs(values[name]) < _NOT_WRITTEN).all():
             raise InputError(f"{name} are not finite numbers", file=file)

@@ -158,7 +158,7 @@ def _flagged_sections(file: str, lines: list[bytes]) -> dict[str, Columns]:
         if len(words) < 2:
             raise InputError("%FLAG without a name", file=file, line=start + 1)
         if words[1] in sections:
-            message = f"section {words[1]} stands here again"
+            message = f"section {words[1]} occurs a second time"
             raise InputError(message, file=file, line=start + 1)
         first = start + 1
         layout = (1, 80)

@@ -99,7 +99,7 @@ class PsfFile:
         self._sections: dict[str, _Section] = {}
         for section in _sections(path, data):
             if section.name in self._sections:
-                raise self._error(section, -1, "this section stands here again")
+                raise self._error(section, -1, "this section occurs a second time")
             self._sections[section.name] = section
         self._refuse()
         self.lone_pairs = self._read_lone_pairs()

@@ -68,9 +68,11 @@ class StateEnergyReporter:
         if alchemy is None:
             raise QuiltError(f"{self.path}: the system has no alchemical atoms")
         if self.path.suffix not in (".csv", ".xvg"):
-            raise QuiltError(f"{self.path}: energies of states go into a file .csv or .xvg")
+            raise QuiltError(f"{self.path}: energies of states are written as .csv or .xvg")
         if after is not None and mark is None:
-            raise QuiltError(f"{self.path}: to go on with the file, its mark is needed")
+            raise QuiltError(
+                f"{self.path}: give the mark of the file (from the checkpoint) to continue it"
+            )
         restrained = alchemy.restraint is not None
         self.needs: tuple[Need, ...] = ("energies", "positions") if restrained else ("energies",)
         self._is_table = self.path.suffix == ".csv"
@@ -94,8 +96,8 @@ class StateEnergyReporter:
             return
         if frame.lambdas != self._lambdas:
             raise QuiltError(
-                f"{self.path}: the lambdas have changed, and a file of this form is of one state: "
-                "write a table (.csv), or a file for each state"
+                f"{self.path}: the lambdas have changed, and a file in GROMACS' format (.xvg) is "
+                "of one state: write a table (.csv), or a file for each state"
             )
         self._file.append(_xvg_row(frame).encode("ascii"))
 
@@ -128,8 +130,8 @@ def xvg_header(simulation: Readout) -> str:
     number = next((k for k in range(len(alchemy.states)) if alchemy.state(k) == now), None)
     if number is None:
         raise QuiltError(
-            f"the lambdas {_listed(list(now.values()))} are those of no state of the schedule, "
-            "and GROMACS' form is of one"
+            f"the lambdas {_listed(list(now.values()))} are not those of a state of the schedule, "
+            "as a file in GROMACS' format (.xvg) needs: write a table (.csv)"
         )
     temperature = _temperature(simulation)
     names = ", ".join(_NAMES[name] for name in alchemy.names)
@@ -164,7 +166,7 @@ def _temperature(simulation: Readout) -> float:
     temperature = getattr(bath, "temperature", None)
     if not isinstance(temperature, int | float):
         raise QuiltError(
-            "GROMACS' form of energies of states needs one heat bath, and its temperature"
+            "a file in GROMACS' format (.xvg) needs one heat bath for all atoms: write a .csv"
         )
     return float(temperature)
 

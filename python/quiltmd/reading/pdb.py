@@ -145,7 +145,7 @@ def _mmcif_cell(file: str, block: gemmi.cif.Block) -> F64 | None:
     if len(missing) == len(found):
         return None
     if missing:
-        raise InputError(f"half a box: there is no _cell.{missing[0]}", file=file)
+        raise InputError(f"incomplete box: _cell.{missing[0]} is missing", file=file)
     try:
         numbers = [real(value.split("(")[0]) for value in found]
         return _box(numbers[:3], numbers[3:])
