@@ -86,6 +86,7 @@ def parse_options() -> argparse.Namespace:
     )
     add("--pme-tolerance", type=float, default=5e-4)
     add("--pme-split", help="of quiltmd: prolate (its default) or gaussian")
+    add("--coulomb-cutoff", type=float, help="of quiltmd, nm; default: its own")
     add("--pme-order", type=int, help="of quiltmd")
     add("--device", default="cuda", help="of quiltmd: cuda or cpu")
     add("--timeout", type=float, default=300.0, help="seconds for one engine and system")
@@ -142,6 +143,7 @@ def settings_of(options: argparse.Namespace) -> quiltmd.Nonbonded:
         cutoff=options.cutoff,
         pme_tolerance=options.pme_tolerance,
         pme_split=options.pme_split,
+        coulomb_cutoff=options.coulomb_cutoff,
         pme_order=options.pme_order,
         switching=switching,
         switch_distance=options.switch_distance,
@@ -159,6 +161,7 @@ def converged_forces(
         "pme_alpha": alpha,
         "pme_bandwidth": 0.0,
         "pme_window": 0.0,
+        "coulomb_cutoff": options.cutoff,
         "pme_grid": tuple(
             int(np.ceil(edge / spacing)) for edge in np.linalg.norm(state.box, axis=1)
         ),

@@ -81,6 +81,8 @@ inline Dump read_dump(const std::string& path) {
   d.system = read_system(file);
   const auto grid = file.array<double>("pme_grid"), rows = file.array<double>("box");
   d.nonbonded.cutoff = file.number("cutoff");
+  if (const double charges = file.number("coulomb_cutoff"); charges < d.nonbonded.cutoff)
+    d.nonbonded.shorter_coulomb_cutoff = charges;
   d.nonbonded.alpha = file.number("pme_alpha");
   d.nonbonded.bandwidth = file.number("pme_bandwidth");
   d.nonbonded.order = static_cast<int>(file.number("pme_order"));

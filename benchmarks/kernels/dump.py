@@ -24,7 +24,15 @@ from compare import default_inputs  # noqa: E402
 
 import quiltmd  # noqa: E402
 
-NONBONDED = ("cutoff", "pme_alpha", "pme_bandwidth", "pme_order", "pme_grid", "pme_window")
+NONBONDED = (
+    "cutoff",
+    "coulomb_cutoff",
+    "pme_alpha",
+    "pme_bandwidth",
+    "pme_order",
+    "pme_grid",
+    "pme_window",
+)
 INTEGRATOR = ("timestep", "temperature", "friction", "constraint_tolerance")
 
 

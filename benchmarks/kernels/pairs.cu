@@ -83,7 +83,7 @@ void check_forces(Bench& b, CudaDevice& device) {
 void bench_forces(Bench& b, CudaDevice& device) {
   PairForces op =
       b.family<PairMemory>().pair_forces(Part::kInterior, Energies::kSkip, b.list_age());
-  std::printf("  lists of age %d, shell %d:", b.list_age(), op.shell);
+  std::printf("  lists of age %d, shell %d:", b.list_age(), op.shells.last);
   for (const int pieces : {1, 2, 3}) {
     op.pieces = pieces;
     std::printf(" %.1f", time_of(device, [&] { device.launch(op); }));

@@ -269,6 +269,8 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   s.window_spacing = value<double>(d, "pme_window");
   s.alpha = value<double>(d, "pme_alpha");
   s.bandwidth = value<double>(d, "pme_bandwidth");
+  if (const auto charges = value<double>(d, "coulomb_cutoff"); charges < s.cutoff)
+    s.shorter_coulomb_cutoff = charges;
   s.grid = grid_from(d, "pme_grid");
   return s;
 }

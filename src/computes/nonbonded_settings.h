@@ -18,7 +18,8 @@ enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce, 
 enum class Electrostatics { kCutoff, kReactionField, kPme, kFmm };
 
 struct NonbondedSettings {
-  double cutoff = 0.9;  // nm; infinite: none
+  double cutoff = 0.9;                // nm; infinite: none
+  double shorter_coulomb_cutoff = 0;  // nm, of the pairs of charges with PME; 0: the cutoff
   Electrostatics electrostatics = Electrostatics::kPme;
   // Of the Ewald split: alpha of a Gaussian (1/nm), or the bandwidth of a prolate function; the other is 0.
   double alpha = 0, bandwidth = 0;
@@ -39,6 +40,9 @@ struct NonbondedSettings {
   bool reaction_field_on_exclusions = true;
 
   bool has_cutoff() const { return std::isfinite(cutoff); }
+  // Up to where pairs have what charges leave to them.
+  double coulomb_cutoff() const { return has_two_cutoffs() ? shorter_coulomb_cutoff : cutoff; }
+  bool has_two_cutoffs() const { return shorter_coulomb_cutoff > 0; }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
   bool has_fmm() const { return electrostatics == Electrostatics::kFmm; }
   // Whether pairs have what a split of 1/r leaves within the cutoff.

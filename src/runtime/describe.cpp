@@ -64,6 +64,7 @@ std::map<std::string, double> Engine::numbers() const {
           {"grid_changed_at", static_cast<double>(grid_changed_at_)},
           {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
           {"pme_alpha", s.nonbonded.has_pme() ? s.nonbonded.alpha : 0.0},
+          {"coulomb_cutoff", s.nonbonded.has_cutoff() ? s.nonbonded.coulomb_cutoff() : 0.0},
           {"pme_bandwidth", s.nonbonded.has_pme() ? s.nonbonded.bandwidth : 0.0},
           {"pme_window", s.nonbonded.has_pme() ? s.nonbonded.window_spacing : 0.0},
           {"pme_order", s.nonbonded.has_pme() ? s.nonbonded.order : 0.0},

@@ -75,8 +75,25 @@ void refuse_unsuited_to_fmm(const Setup& setup, bool open) {
   check_fmm_grid(setup.nonbonded.order, setup.nonbonded.grid);
 }
 
+void refuse_unsuited_to_two_cutoffs(const Setup& setup) {
+  const NonbondedSettings& settings = setup.nonbonded;
+  const auto refuse = [](bool is_so, const char* what) {
+    if (is_so)
+      throw Error(std::string("a Coulomb cutoff shorter than the cutoff cannot be combined with ") +
+                  what + ": leave out coulomb_cutoff");
+  };
+  refuse(!settings.has_pme(), "electrostatics other than PME");
+  refuse(!settings.has_prolate_split(), "a Gaussian split");
+  refuse(settings.has_dispersion_mesh(), "Lennard-Jones PME");
+  refuse(settings.has_switching_function(), "switching");
+  refuse(setup.system.pair_form != "lennard-jones", "pair forms other than Lennard-Jones");
+  if (settings.coulomb_cutoff() >= settings.cutoff)
+    throw Error("the Coulomb cutoff must be shorter than the cutoff, or left out");
+}
+
 void refuse_unsuited(const Setup& setup, const Cell& cell) {
   const bool open = std::holds_alternative<Spread>(cell);
+  if (setup.nonbonded.has_two_cutoffs()) refuse_unsuited_to_two_cutoffs(setup);
   if (setup.nonbonded.has_fmm()) refuse_unsuited_to_fmm(setup, open);
   if (open && setup.nonbonded.has_pme())
     throw Error("PME needs a periodic box: give one, or choose the method cutoff or no-cutoff");
@@ -198,7 +215,9 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.lists =
       resolve(lists, motion, {what, nonbonded.cutoff, setup.plan.asked_ends().shortest()});
   setup.plan.follow_lists(setup.lists.life);
-  setup.ages = list_ages(setup.lists, nonbonded.cutoff, motion);
+  setup.ages = nonbonded.has_two_cutoffs()
+                   ? list_ages(setup.lists, nonbonded.cutoff, nonbonded.coulomb_cutoff(), motion)
+                   : list_ages(setup.lists, nonbonded.cutoff, motion);
   setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
   for (const MeshSettings& mesh : meshes_of(nonbonded))
     check_pme_grid(nonbonded.order, mesh.points);

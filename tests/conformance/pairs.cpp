@@ -70,6 +70,73 @@ void forces_meet_the_reference(Pair devices) {
   }
 }
 
+PairRank::Choices two_cutoffs() {
+  PairRank::Choices choices = ewald(0);
+  choices.settings.electrostatics = Electrostatics::kPme;
+  choices.settings.bandwidth = 9;
+  choices.settings.shorter_coulomb_cutoff = 0.65;
+  choices.reach = 1.0;
+  return choices;
+}
+
+// With charges that reach less far than the pair form.
+void forces_by_two_cutoffs_meet_the_reference(Pair devices) {
+  const Molecules molecules = make_molecules(kBox, 5);
+  for (const FormRow& row : form_rows(molecules)) {
+    if (std::string(row.name) != "lennard-jones" || row.switching != Switching::kNone) continue;
+    const Molecules m = row.apply(molecules);
+    for (const int pieces : {1, 2, 5}) {
+      PairRank::Choices choices = two_cutoffs();
+      choices.settings = row.with(choices.settings);
+      choices.form = row.first;
+      choices.pieces = pieces;
+      choices.shell = pieces == 2 ? 0 : kShells - 1;
+      PairRank rank(devices.device, m, choices);
+      rank.build();
+      rank.evaluate(true);
+      const Errors errors = against_reference(rank, m);
+      CHECK_NEAR(errors.force, 0, bound(devices, 2.5e-6, 3e-6));
+      for (const double error : {errors.lj, errors.coulomb, errors.virial})
+        CHECK_NEAR(error, 0, bound(devices, 1e-6, 2e-6));
+    }
+  }
+}
+
+float nearest(const PairRank& rank, int cluster, uint32_t entry) {
+  const Float4 j = rank.host_local[entry & kSlotMask];
+  const Vec3d shift = rank.patch_grid.shifts[entry >> kSlotBits];
+  double least = 1e30;
+  for (int a = 0; a < kClusterSize; ++a) {
+    const Float4 i = rank.host_local[static_cast<size_t>(cluster * kClusterSize + a)];
+    least =
+        std::min(least, norm(Vec3d{i.x - j.x - shift.x, i.y - j.y - shift.y, i.z - j.z - shift.z}));
+  }
+  return static_cast<float>(least);
+}
+
+// Atoms without the pair form are listed as far as charges reach.
+void lists_by_two_cutoffs_are_short(Pair devices) {
+  constexpr double kMeasured = 0.006;  // nm, by which GPUs may measure too little
+  const Molecules m = make_molecules(kBox, 11);
+  PairRank rank(devices.device, m, two_cutoffs());
+  rank.build();
+  const auto entries = rank.lists.entries.download();
+  const auto numbers = rank.pair_numbers.download();
+  int wrong = 0, apart = 0;
+  for (const PairList& list : rank.used_lists())
+    for (int n = list.masked; n < list.count(); ++n) {
+      const uint32_t entry = entries[static_cast<size_t>(list.begin + n)];
+      const bool has_form = numbers[entry & kSlotMask].y != 0;
+      const bool is_apart = n >= list.apart_begin();
+      const float distance = nearest(rank, list.cluster, entry);
+      wrong += is_apart && (!has_form || distance < rank.reach_of(kChargeShells - 1) - kDoubt);
+      wrong += !is_apart && distance > rank.reach_of(kChargeShells - 1) + kMeasured;
+      apart += is_apart;
+    }
+  CHECK(wrong == 0);
+  CHECK(apart > 0);
+}
+
 // Excluded pairs that are terms: with those the pair forces are the reference's again.
 void long_exclusions_are_left_alone(Pair devices) {
   const Molecules m = make_molecules(kBox, 6);
@@ -101,10 +168,9 @@ void long_exclusions_are_left_alone(Pair devices) {
 }
 
 // For each number of pieces one sequence of bits, whatever the slots and the launches, and zero in sum.
-void bits_depend_on_nothing(Pair devices) {
+void bits_depend_on_nothing(Pair devices, PairRank::Choices choices) {
   const Molecules m = make_molecules(kBox, 7);
   for (const int pieces : {1, 2, 8}) {
-    PairRank::Choices choices = ewald(2.92);
     choices.pieces = pieces;
     PairRank::Choices moved = choices;
     moved.gap = 1600;
@@ -148,18 +214,6 @@ void overlapping_atoms_stay_finite(Pair devices) {
   CHECK(rank.energy_of(kPairForm) > 1e6);
 }
 
-float nearest(const PairRank& rank, int cluster, uint32_t entry) {
-  const Float4 j = rank.host_local[entry & kSlotMask];
-  const Vec3d shift = rank.patch_grid.shifts[entry >> kSlotBits];
-  double least = 1e30;
-  for (int a = 0; a < kClusterSize; ++a) {
-    const Float4 i = rank.host_local[static_cast<size_t>(cluster * kClusterSize + a)];
-    least =
-        std::min(least, norm(Vec3d{i.x - j.x - shift.x, i.y - j.y - shift.y, i.z - j.z - shift.z}));
-  }
-  return static_cast<float>(least);
-}
-
 // What is left out of the first shells is beyond their reach; shells add up to the list.
 void shells_hold_what_is_near(Pair devices) {
   const Molecules m = make_molecules(kBox, 11);
@@ -184,10 +238,9 @@ void shells_hold_what_is_near(Pair devices) {
 }
 
 // As long as further shells hold pairs beyond the cutoff only.
-void far_shells_change_no_bit(Pair devices) {
+void far_shells_change_no_bit(Pair devices, PairRank::Choices choices) {
   const Molecules m = make_molecules(kBox, 12);
   for (const int pieces : {1, 3}) {
-    PairRank::Choices choices = ewald(2.92);
     choices.pieces = pieces;
     PairRank rank(devices.device, m, choices);
     rank.build();
@@ -254,16 +307,24 @@ void refused_lists_stay(Pair devices) {
 }  // namespace
 
 std::vector<Case> pair_cases(Pair devices) {
-  return {{"every pair is listed once", [devices] { every_pair_is_listed_once(devices); }},
-          {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
-          {"excluded pairs apart are left alone",
-           [devices] { long_exclusions_are_left_alone(devices); }},
-          {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices); }},
-          {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
-          {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
-          {"far shells change no bit", [devices] { far_shells_change_no_bit(devices); }},
-          {"many lists are all there", [devices] { many_lists_are_all_there(devices); }},
-          {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
+  return {
+      {"every pair is listed once", [devices] { every_pair_is_listed_once(devices); }},
+      {"pair forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
+      {"excluded pairs apart are left alone",
+       [devices] { long_exclusions_are_left_alone(devices); }},
+      {"pair forces by two cutoffs meet the reference",
+       [devices] { forces_by_two_cutoffs_meet_the_reference(devices); }},
+      {"lists by two cutoffs are short", [devices] { lists_by_two_cutoffs_are_short(devices); }},
+      {"pair bits depend on nothing", [devices] { bits_depend_on_nothing(devices, ewald(2.92)); }},
+      {"pair bits by two cutoffs depend on nothing",
+       [devices] { bits_depend_on_nothing(devices, two_cutoffs()); }},
+      {"overlapping atoms stay finite", [devices] { overlapping_atoms_stay_finite(devices); }},
+      {"shells hold what is near", [devices] { shells_hold_what_is_near(devices); }},
+      {"far shells change no bit", [devices] { far_shells_change_no_bit(devices, ewald(2.92)); }},
+      {"far shells change no bit by two cutoffs",
+       [devices] { far_shells_change_no_bit(devices, two_cutoffs()); }},
+      {"many lists are all there", [devices] { many_lists_are_all_there(devices); }},
+      {"no lists after steps to be redone", [devices] { refused_lists_stay(devices); }}};
 }
 
 }  // namespace quiltmd::test

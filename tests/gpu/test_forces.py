@@ -123,6 +123,18 @@ def test_default_settings_agree_with_the_cpu(jac_system: Pair) -> None:
     check_alike(gpu, cpu)
 
 
+@pytest.mark.parametrize("coulomb_cutoff", [0.6, 0.7, 0.85])
+def test_two_cutoffs(jac_system: Pair, coulomb_cutoff: float) -> None:
+    """A Coulomb cutoff shorter than that of Lennard-Jones: at once, and with lists that are old."""
+    nonbonded = quiltmd.Nonbonded(coulomb_cutoff=coulomb_cutoff)
+    gpu, cpu = (Run(*jac_system, nonbonded=nonbonded, device=on) for on in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
+    gpu.advance(17)
+    state = gpu.state()
+    later = Run(jac_system[0], state, nonbonded=nonbonded, device="cpu")
+    assert relative_error(gpu.engine.forces(), np.asarray(later.engine.forces())) < 5e-6
+
+
 def check_alike(gpu: Run, cpu: Run) -> None:
     found, expected = gpu.engine.energies(), cpu.engine.energies()
     errors = {

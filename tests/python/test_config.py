@@ -151,7 +151,9 @@ def test_settings_named_after_a_method_need_it() -> None:
     names = list(fields_of(Nonbonded))
     pme = settings_only_with(Nonbonded, "method", "pme")
     lj_pme = settings_only_with(Nonbonded, "lennard_jones", "pme")
-    assert {name for name in names if "pme_" in name} | {"lennard_jones"} == set(pme)
+    assert {name for name in names if "pme_" in name} | {"lennard_jones", "coulomb_cutoff"} == set(
+        pme
+    )
     assert [name for name in names if name.startswith("lj_pme_")] == list(lj_pme)
     fmm = settings_only_with(Nonbonded, "method", "fmm")
     assert [name for name in names if name.startswith("fmm_")] == list(fmm)

@@ -38,10 +38,13 @@ class PairRank : public OneRank {
   void build();  // bounds, numbers, lists
   // In parts that end at these fractions of the room for lists, and the rest.
   void evaluate(bool with_energy, const std::vector<double>& cuts = {});
-  // Shells are equally thick, from the cutoff on.
+  // Shells are equally thick, from the cutoff on; with two cutoffs from either.
   static double reach_of(const Choices& choices, int shell) {
-    const double cutoff = choices.settings.cutoff, buffer = choices.reach - cutoff;
-    return cutoff + buffer * (shell + 1) / kShells;
+    const NonbondedSettings& settings = choices.settings;
+    const double cutoff = settings.cutoff, buffer = choices.reach - cutoff;
+    if (!settings.has_two_cutoffs()) return cutoff + buffer * (shell + 1) / kShells;
+    const double from = shell < kChargeShells ? settings.coulomb_cutoff() : cutoff;
+    return from + buffer * (shell % kChargeShells + 1) / kChargeShells;
   }
   float reach_of(int shell) const { return static_cast<float>(reach_of(choices, shell)); }
   std::vector<PairList> used_lists() const {
@@ -90,9 +93,13 @@ inline PatchGrid PairRank::grid_of(const Molecules& molecules, const Choices& ch
 
 inline ListSetup PairRank::lists_of(const Choices& choices) {
   ListSetup setup{};
+  setup.ages.two_cutoffs = choices.settings.has_two_cutoffs();
   for (int shell = 0; shell < kShells; ++shell) {
     setup.ages.reach[shell] = reach_of(choices, shell);
-    setup.ages.shell.push_back(shell);
+    if (setup.ages.two_cutoffs)
+      setup.ages.shells.push_back({shell / 2, kChargeShells + shell / 2});
+    else
+      setup.ages.shells.push_back({shell, -1});
   }
   setup.long_exclusions = choices.long_exclusions;
   return setup;

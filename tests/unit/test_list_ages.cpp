@@ -27,7 +27,7 @@ double cost(int life, double timestep, double fraction, int every) {
     if (age == life || (every > 0 && step % every == 0)) age = 0;
     const auto cube = [](double reach) { return reach * reach * reach; };
     if (age == 0) sum += 2.6 * cube(ages.reach[kShells - 1]);
-    sum += cube(ages.reach[ages.shell[static_cast<size_t>(age)]]);
+    sum += cube(ages.reach[ages.shells[static_cast<size_t>(age)].last]);
   }
   return sum;
 }

@@ -17,7 +17,7 @@ from ..running.before import check_reporters, check_selections, warn_of_no_effec
 from ..running.config import Config, build_config, build_config_of, merge, read_config
 from ..running.estimate import Estimate, estimate
 from ..running.folder import Folder
-from ..running.introduction import what
+from ..running.introduction import cutoffs, what
 from ..running.runner import check_velocities, load_system
 from ..running.spans import clock, span
 from ..running.stages import stages_of
@@ -110,6 +110,8 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
         states = first.states()
         ends = f"from {describe_state(states[0])} to {describe_state(states[-1])}"
         facts["replicas"] = f"{len(states)}, {ends}, swaps every {first.exchange.every} steps"
+    if words := cutoffs(parts[0].config.nonbonded):
+        facts["cutoffs"] = words
     facts["ignored"] = [f"{part.name}: {one}" for part in parts for one in part.ignored]
     facts["results"] = _results(first.output.dir if not parts[0].name else first.output.dir.parent)
     facts["files"] = [line for part in parts for line in part.files()]

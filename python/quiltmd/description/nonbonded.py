@@ -84,6 +84,12 @@ class Nonbonded:
         potential is zero beyond the cutoff and whose mesh needs a fifth (order 5) or a third
         (order 4) of the points, or "gaussian", as in OpenMM and GROMACS, with B-splines.  The sum
         of all energies is the same within the tolerance; direct and reciprocal energies differ.
+    coulomb_cutoff:
+        Cutoff of the direct sum of charges, nm, at most `cutoff`, which is that of Lennard-Jones;
+        None: `cutoff`.  A shorter one makes pair forces cheaper and the grid finer, with the same
+        error of forces, since atoms without Lennard-Jones interactions (most of those of water)
+        then have fewer partners.  It needs a prolate split, and `lennard_jones` "cutoff"
+        without switching.
     pme_alpha:
         Ewald splitting parameter of a Gaussian, 1/nm; given together with `pme_grid`.
     pme_bandwidth:
@@ -176,6 +182,12 @@ class Nonbonded:
         default=None,
         description="Splitting function of PME: prolate (the default, needs a coarser grid) or "
         "gaussian (the standard Ewald split, as in other programs).",
+    )
+    coulomb_cutoff: Annotated[Nanometres | None, _Pme] = Field(
+        default=None,
+        ge=_SHORTEST_CUTOFF,
+        description="Cutoff of direct-space Coulomb interactions, nm, at most the cutoff (the "
+        "default); needs a prolate split.",
     )
     pme_alpha: Annotated[PerNanometre | None, _Pme] = Field(
         default=None,
@@ -270,6 +282,7 @@ class Nonbonded:
             )
         if self.method != "pme":
             self._refuse_pme()
+        self._check_coulomb_cutoff()
         self._check_fmm()
         self._check_lj_pme()
         self._check_field()
@@ -312,6 +325,27 @@ class Nonbonded:
                 "pme_window is the spacing of pme_grid, and needs it and pme_bandwidth: leave it "
                 "out, or give it as 0 for B-splines"
             )
+
+    def _check_coulomb_cutoff(self) -> None:
+        if self.coulomb_cutoff is None or self.coulomb_cutoff == self.cutoff:
+            return
+        if self.coulomb_cutoff > self.cutoff:
+            raise ValueError(
+                f"coulomb_cutoff {self.coulomb_cutoff:g} nm must be at most the cutoff, "
+                f"{self.cutoff:g} nm"
+            )
+        others = {
+            "pme_split = gaussian": self.pme_split == "gaussian",
+            "pme_alpha, which is of a Gaussian split": self.pme_alpha is not None,
+            "lennard_jones = pme": self.lennard_jones == "pme",
+            f"switching = {self.switching}": self.switching != "none",
+        }
+        for words, is_so in others.items():
+            if is_so:
+                raise ValueError(
+                    f"a coulomb_cutoff shorter than the cutoff cannot be combined with {words}: "
+                    "leave one of them out"
+                )
 
     def _check_lj_pme(self) -> None:
         if self.lennard_jones == "pme":
@@ -374,6 +408,8 @@ class Nonbonded:
         else:
             for of in ("pme", "lj_pme"):
                 replaced |= self._mesh_overridden(of, given)
+            if self._ends_coulomb_cutoff(given):
+                replaced["coulomb_cutoff"] = None
             if given.get("lennard_jones", self.lennard_jones) != "pme":
                 replaced |= _defaults(_LjPme)
             elif self.lennard_jones != "pme":
@@ -388,6 +424,16 @@ class Nonbonded:
             replaced["potential_shift"] = False
         return replace(self, **{**replaced, **given})
 
+    def _ends_coulomb_cutoff(self, given: Mapping[str, Any]) -> bool:
+        """Whether other settings go with a single cutoff only."""
+        return (
+            given.get("pme_alpha") is not None
+            or given.get("pme_split") == "gaussian"
+            or given.get("lennard_jones") == "pme"
+            or given.get("switching", "none") != "none"
+            or given.get("cutoff", self.cutoff) != self.cutoff
+        )
+
     def _mesh_overridden(self, of: str, given: Mapping[str, Any]) -> dict[str, Any]:
         tolerance = f"{of}_tolerance"
         of_split = (
@@ -398,7 +444,8 @@ class Nonbonded:
         without = dict.fromkeys((*of_split, f"{of}_grid"))
         if f"{of}_grid" in given:
             return {**without, tolerance: getattr(Nonbonded, tolerance)}
-        by_tolerance = tolerance in given or (of == "pme" and "pme_split" in given)
+        of_charges = of == "pme" and not given.keys().isdisjoint({"pme_split", "coulomb_cutoff"})
+        by_tolerance = tolerance in given or of_charges
         if by_tolerance or given.get("cutoff", self.cutoff) != self.cutoff:
             return without
         return {}
@@ -451,6 +498,7 @@ class Nonbonded:
         lj_alpha, lj_grid = self._dispersion_mesh(box, order)
         return {
             "cutoff": self.cutoff,
+            "coulomb_cutoff": self.coulomb_cutoff or self.cutoff,
             "method": self.method,
             "pme_order": order,
             "pme_alpha": mesh.alpha,
@@ -502,8 +550,9 @@ class Nonbonded:
             alpha, grid = pme_parameters(box, self.cutoff, self.pme_tolerance, order)
             return _ChargeMesh(alpha=alpha, grid=grid)
         splines = self.pme_window == 0 or order == 4  # whose windows cost conservation of energy
+        cutoff = self.coulomb_cutoff or self.cutoff
         return _ChargeMesh(
-            0.0, *prolate_parameters(box, self.cutoff, self.pme_tolerance, order, splines=splines)
+            0.0, *prolate_parameters(box, cutoff, self.pme_tolerance, order, splines=splines)
         )
 
     def _fmm_mesh(self, box: NDArray[np.float64]) -> tuple[float, tuple[int, int, int]]:

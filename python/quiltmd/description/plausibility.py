@@ -83,6 +83,7 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
 def _split_oddities(nonbonded: Nonbonded) -> Iterator[str]:
     """A stated split that leaves much of the forces out at the cutoff."""
     alpha, bandwidth = nonbonded.pme_alpha, nonbonded.pme_bandwidth
+    of_charges = nonbonded.coulomb_cutoff or nonbonded.cutoff
     if alpha is not None and direct_error(alpha, nonbonded.cutoff) > _INACCURATE:
         yield (
             f"an Ewald coefficient of {alpha:g} 1/nm is small for a cutoff of "
@@ -90,11 +91,11 @@ def _split_oddities(nonbonded: Nonbonded) -> Iterator[str]:
             f"{direct_error(alpha, nonbonded.cutoff):.1g}; leave out pme_alpha and pme_grid, or "
             "give those of this cutoff"
         )
-    if bandwidth is not None and beyond_bandwidth(bandwidth, nonbonded.cutoff) > _INACCURATE:
+    if bandwidth is not None and beyond_bandwidth(bandwidth, of_charges) > _INACCURATE:
         yield (
-            f"a PME bandwidth of {bandwidth:g} is small for a cutoff of {nonbonded.cutoff:g} nm: "
+            f"a PME bandwidth of {bandwidth:g} is small for a cutoff of {of_charges:g} nm: "
             "forces have relative errors of about "
-            f"{beyond_bandwidth(bandwidth, nonbonded.cutoff):.1g}; leave out pme_bandwidth and "
+            f"{beyond_bandwidth(bandwidth, of_charges):.1g}; leave out pme_bandwidth and "
             "pme_grid, or give a larger bandwidth"
         )
 
@@ -125,11 +126,12 @@ def _grid_oddities(nonbonded: Nonbonded, box: NDArray[np.float64]) -> Iterator[s
                 "and for these windows forces of the mesh are less accurate; leave out pme_window, "
                 f"or give {spacing:.4g} nm"
             )
-        coarsest = coarsest_spacing(bandwidth, nonbonded.cutoff)
+        of_charges = nonbonded.coulomb_cutoff or nonbonded.cutoff
+        coarsest = coarsest_spacing(bandwidth, of_charges)
         if spacing > coarsest * (1 + 1e-6):
             yield (
                 f"the pme_grid {points} is too coarse for pme_bandwidth = {bandwidth:g} with a "
-                f"cutoff of {nonbonded.cutoff:g} nm: {apart}, and {coarsest:.3g} nm are needed for "
+                f"cutoff of {of_charges:g} nm: {apart}, and {coarsest:.3g} nm are needed for "
                 "all waves of the split; choose more points, or leave out pme_bandwidth and "
                 "pme_grid"
             )

@@ -302,6 +302,7 @@ class Config(Section):
             pme_order=chosen["pme_order"],
             pme_tolerance=Nonbonded.pme_tolerance,
             pme_split=None,
+            coulomb_cutoff=self.nonbonded.coulomb_cutoff,
             pme_alpha=chosen["pme_alpha"] or None,
             pme_bandwidth=chosen["pme_bandwidth"] or None,
             pme_grid=tuple(chosen["pme_grid"]),
@@ -320,18 +321,16 @@ class Config(Section):
         """A copy for resuming a run that had this `physics` when it began.
 
         Versions without a bandwidth had the Gaussian split, and order 4 in smaller boxes only;
-        those without a window had B-splines.
+        those without a window had B-splines, those without a Coulomb cutoff that of Lennard-Jones.
         """
-        mesh = self.nonbonded
-        if mesh.method != "pme" or mesh.pme_grid or "nonbonded.pme_window" in physics:
+        begun = self.nonbonded
+        if begun.method != "pme":
             return self
-        if "nonbonded.pme_bandwidth" in physics:
-            splines = None if mesh.pme_split == "gaussian" else 0.0
-            begun = replace(mesh, pme_window=splines)
-            return self.model_copy(update={"nonbonded": begun})
-        split = mesh.pme_split or "gaussian"
-        order = mesh.pme_order or physics.get("nonbonded.pme_order")
-        begun = replace(mesh, pme_split=split, pme_order=order)
+        if begun.coulomb_cutoff is None:
+            charges = physics.get("nonbonded.coulomb_cutoff", begun.cutoff)
+            begun = replace(begun, coulomb_cutoff=charges)
+        if begun.pme_grid is None and "nonbonded.pme_window" not in physics:
+            begun = _with_older_mesh(begun, physics)
         return self.model_copy(update={"nonbonded": begun})
 
     def with_interval(self) -> Config:
@@ -471,6 +470,16 @@ def merge(settings: dict[str, Any], flags: dict[tuple[str, str], Any]) -> dict[s
     if device is not None and flags.get(("run", "ranks")) is None and _lists_ranks(device):
         merged["run"].pop("ranks", None)
     return merged
+
+
+def _with_older_mesh(nonbonded: Nonbonded, physics: dict[str, Any]) -> Nonbonded:
+    """The settings, with the mesh that versions without windows had for a tolerance."""
+    if "nonbonded.pme_bandwidth" in physics:
+        splines = None if nonbonded.pme_split == "gaussian" else 0.0
+        return replace(nonbonded, pme_window=splines)
+    split = nonbonded.pme_split or "gaussian"
+    order = nonbonded.pme_order or physics.get("nonbonded.pme_order")
+    return replace(nonbonded, pme_split=split, pme_order=order)
 
 
 def _lists_ranks(device: str) -> bool:

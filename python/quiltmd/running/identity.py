@@ -84,6 +84,7 @@ def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     before = kept_by_present_names(before)
     # These are 0 where there are none.
     known = defaults(Config) | {"nonbonded.pme_bandwidth": 0.0, "nonbonded.pme_window": 0.0}
+    known["nonbonded.coulomb_cutoff"] = before.get("nonbonded.cutoff")
     known |= {key: now.get(key) for key in _NOT_KEPT}
     found = []
     for key in sorted(before.keys() | now.keys()):

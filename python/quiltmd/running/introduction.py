@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from ..description.nonbonded import Nonbonded
 from ..engine.execution import is_gpu
 from .config import Config
 from .costs import costs
@@ -23,8 +24,18 @@ def introduce(config: Config, simulation: Simulation) -> None:
         f"{simulation.system.atoms} atoms, {what(config)}, {seed}on {simulation.device} "
         f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
+    if words := cutoffs(config.nonbonded):
+        say(words)
     if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
         say(f"features that slow this run, with the cost measured on one H200: {'; '.join(longer)}")
+
+
+def cutoffs(nonbonded: Nonbonded) -> str:
+    """Both, where charges have a shorter one; else nothing."""
+    charges = nonbonded.coulomb_cutoff or nonbonded.cutoff
+    if charges == nonbonded.cutoff:
+        return ""
+    return f"Coulomb cutoff {charges:g} nm, Lennard-Jones cutoff {nonbonded.cutoff:g} nm"
 
 
 def what(config: Config) -> str:

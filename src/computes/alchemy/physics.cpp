@@ -40,6 +40,7 @@ void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& s
   };
   refuse(!settings.has_pme(), "electrostatics other than PME so far: choose the method pme");
   refuse(settings.has_dispersion_mesh(), "Lennard-Jones PME: choose lennard_jones = cutoff");
+  refuse(settings.has_two_cutoffs(), "a shorter Coulomb cutoff: leave out coulomb_cutoff");
   refuse(system.pair_form != "lennard-jones", "pair forms other than Lennard-Jones");
   refuse(settings.has_switching_function() && settings.switching != Switching::kPotential,
          "this switching function so far: choose potential or none");

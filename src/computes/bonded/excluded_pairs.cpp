@@ -51,7 +51,7 @@ void add_term(System& system, const NonbondedSettings& settings, const std::arra
     system.terms_to_fill(ExcludedPairForm::kForm).add(pair, given);
     return;
   }
-  const double given[] = {charges, settings.cutoff};
+  const double given[] = {charges, settings.coulomb_cutoff()};
   Terms& terms = system.terms_to_fill(ExcludedPairProlateForm::kForm);
   terms.shared = {settings.bandwidth};
   terms.shared_rows = 1;
@@ -83,7 +83,7 @@ double add_excluded_pairs(System& system, const NonbondedSettings& settings) {
     for (auto pair = begin; pair != end; ++pair) partners.push_back((*pair)[1]);
     const std::vector<double> lengths = paths.find((*begin)[0], partners);
     for (size_t k = 0; k < lengths.size(); ++k, ++begin) {
-      if (lengths[k] < settings.cutoff) continue;
+      if (lengths[k] < settings.coulomb_cutoff()) continue;
       add_term(system, settings, *begin, on_mesh.charges(*begin));
       if (settings.has_dispersion_mesh()) {
         const double of_dispersion[] = {on_mesh.dispersion(*begin), settings.dispersion_alpha};

@@ -15,6 +15,8 @@
 //
 // Lists hold what is in reach and, for the rounding of the measure, a little beyond.
 #include <bit>
+#include <cstddef>
+#include <vector>
 
 #include "computes/lists/cuda_near_clusters.cuh"
 #include "computes/lists/cuda_order.cuh"
@@ -70,15 +72,29 @@ __device__ __forceinline__ bool append_masked(const Search& s, unsigned marks, u
   return near && !masked;
 }
 
+constexpr unsigned kShellsOfKind = 4;  // bits of a bin
+
 // The shell of an atom at this squared distance; beyond all, the last.
-__device__ __forceinline__ unsigned shell_of(const Search& s, float distance2) {
+template <bool kTwoCutoffs>
+__device__ __forceinline__ unsigned shell_of(const Search& s, unsigned kind, float distance2) {
   const int bin = (__float_as_int(distance2) >> s.bins.shift) - s.bins.first;
-  return s.table.shell[min(max(bin, 0), kBins)];
+  const unsigned shells = s.table.shell[min(max(bin, 0), kBins)];
+  return kTwoCutoffs ? shells >> kShellsOfKind * kind & (kShells - 1u) : shells;
+}
+
+// The kind of the atom whose row lies here in shared memory.
+__device__ __forceinline__ unsigned kind_in(unsigned row) {
+  unsigned kind;
+  asm volatile("ld.shared.u32 %0, [%1];"
+               : "=r"(kind)
+               : "r"(row + static_cast<unsigned>(offsetof(uint4, w)))
+               : "memory");
+  return kind & 1u;
 }
 
 // Measure the atoms of the picked clusters: four clusters at a time, twice, so that one is under way
 // while the other waits.
-template <bool kPlaced>
+template <bool kPlaced, bool kTwoCutoffs>
 __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test, float reach2,
                                            int before, int picked, Draft& list) {
   const int cluster = s.lane / kClusterSize, place = s.lane % kClusterSize;
@@ -98,16 +114,24 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
     list.near_last = count - 1;
     if (near && at < list.plain_room) list.plain[at] = entry_of(mark);
   };
-  const auto keep = [&](unsigned mark, bool listed, float distance2) {
+  const auto kind_of = [&](unsigned mark) {
+    return kTwoCutoffs ? kind_in(own_row + 2 * mark) : unsigned{kPlainKind};
+  };
+  const auto is_listed = [&](unsigned kind, float distance2) {
+    if constexpr (!kTwoCutoffs) return distance2 < reach2;
+    return distance2 < (kind == kFormKind ? reach2 : s.bins.listed[kPlainKind]);
+  };
+  const auto keep = [&](unsigned mark, bool listed, unsigned kind, float distance2) {
     if constexpr (kPlaced) return keep_placed(mark, listed);
-    const bool near = distance2 < s.bins.near;
+    const bool near = distance2 < (kind == kFormKind ? s.bins.near[kFormKind] : s.bins.near[0]);
     const unsigned all = __ballot_sync(kAllLanes, listed);
     const unsigned nears = __ballot_sync(kAllLanes, near) & all, fars = all & ~nears;
     const int rank = __popc((near ? nears : fars) & so_far);
     const int at = near ? list.near_last + rank : list.far_first - rank;
     list.near_last += __popc(nears);
     list.far_first -= __popc(fars);
-    const auto value = static_cast<ShortEntry>(short_entry + mark + shell_of(s, distance2));
+    const auto value =
+        static_cast<ShortEntry>(short_entry + mark + shell_of<kTwoCutoffs>(s, kind, distance2));
     if (listed && list.near_last < list.far_first) list.short_entries[at] = value;
   };
 #pragma unroll 1
@@ -115,18 +139,19 @@ __device__ __forceinline__ void test_atoms(const Search& s, const NearTest& test
     const unsigned pick_a = s.scratch.picked[first + cluster], a = pick_a & kPlaces;
     const unsigned pick_b = s.scratch.picked[first + cluster + kAtOnce], b = pick_b & kPlaces;
     const float distance2_a = measure(a), distance2_b = measure(b);
-    bool near_a = distance2_a < reach2, near_b = distance2_b < reach2;
+    const unsigned kind_a = kind_of(a), kind_b = kind_of(b);
+    bool near_a = is_listed(kind_a, distance2_a), near_b = is_listed(kind_b, distance2_b);
     if (__any_sync(kAllLanes, near_a && pick_a >= kMayExclude))
       near_a = append_masked(s, pick_a, entry_of(a), near_a, list);
     if (__any_sync(kAllLanes, near_b && pick_b >= kMayExclude))
       near_b = append_masked(s, pick_b, entry_of(b), near_b, list);
-    keep(a, near_a, distance2_a);
-    keep(b, near_b, distance2_b);
+    keep(a, near_a, kind_a, distance2_a);
+    keep(b, near_b, kind_b, distance2_b);
   }
 }
 
 // All threads of the block fill their warps' lists, from the block's first cluster on.
-template <bool kPlaced>
+template <bool kPlaced, bool kTwoCutoffs>
 __device__ __forceinline__ void fill_lists(const Search& s, int first, bool wanted, Draft& list) {
   const int end = s.shell[s.op.grid.codes].begin;
   const auto first_entry = static_cast<uint32_t>(s.shell[0].cluster + first) * kClusterSize;
@@ -147,18 +172,19 @@ __device__ __forceinline__ void fill_lists(const Search& s, int first, bool want
     for (int done = 0; done < gathered; done += kTable) {
       if (done > 0) __syncthreads();
       const int before = list.near_clusters + done, count = min(kTable, gathered - done);
-      enter_atoms(s, before, count);
+      enter_atoms<kTwoCutoffs>(s, before, count);
       const int picked = wanted ? pick_clusters(s, before, count) : 0;
       __syncthreads();
-      test_atoms<kPlaced>(s, test, reach2, before, picked, list);
+      test_atoms<kPlaced, kTwoCutoffs>(s, test, reach2, before, picked, list);
     }
     list.near_clusters += gathered;
   }
 }
 
 // Rare, and so kept apart.
+template <bool kTwoCutoffs>
 __device__ __noinline__ void fill_again(const Search& s, int first, bool wanted, Draft list) {
-  fill_lists<true>(s, first, wanted, list);
+  fill_lists<true, kTwoCutoffs>(s, first, wanted, list);
 }
 
 // Where a list with `count` entries goes, or -1 when there is no room.
@@ -278,6 +304,7 @@ __device__ bool place_list(const Search& s, int number, Draft& list) {
   return placed;
 }
 
+template <bool kTwoCutoffs>
 __global__ void __launch_bounds__(kThreads, kBlocks)
     build_kernel(const __grid_constant__ BuildLists op, int room, const __grid_constant__ Bins bins,
                  LaunchTimes* times) {
@@ -314,9 +341,9 @@ __global__ void __launch_bounds__(kThreads, kBlocks)
                room,
                kMaskedRoom,
                room};
-    fill_lists<false>(s, first, wanted, list);
+    fill_lists<false, kTwoCutoffs>(s, first, wanted, list);
     const bool again = wanted && place_list(s, number, list);
-    if (__syncthreads_or(again)) fill_again(s, first, again, list);
+    if (__syncthreads_or(again)) fill_again<kTwoCutoffs>(s, first, again, list);
     if (op.long_exclusion_masks && wanted) note_long_exclusions(op, number);
     if (op.unordered && wanted) count_length(op, compute >= op.interior, number, lane);
   }
@@ -329,19 +356,42 @@ int room_for(float reach) {
   return max(kLeast, min(static_cast<int>(500 * reach * reach * reach), 4 * kLeast));
 }
 
+// A shell, and how far it reaches.
+struct Reach {
+  int shell;
+  float reach;
+};
+
+// The shells of a kind, in order.
+std::vector<Reach> shells_of(const BuildLists& op, Kind kind) {
+  std::vector<Reach> shells;
+  const bool has_form = op.two_cutoffs && kind == kFormKind;
+  if (has_form) shells.push_back({0, op.reach[kChargeShells - 1]});
+  const int end = op.two_cutoffs && !has_form ? kChargeShells : kShells;
+  for (int s = has_form ? kChargeShells : 0; s < end; ++s) shells.push_back({s, op.reach[s]});
+  return shells;
+}
+
 // As fine as the number of bins allows. What lies below the first bin counts as in it.
-Bins make_bins(const float* reach) {
-  const auto bits = [&](int shell) { return std::bit_cast<int32_t>(reach[shell] * reach[shell]); };
-  Bins bins{12, 0, 0, {}};
-  while ((bits(kShells - 1) >> bins.shift) - (bits(0) >> bins.shift) >= kBins) ++bins.shift;
-  bins.first = bits(0) >> bins.shift;
-  for (int bin = 1; bin <= kBins; ++bin) {
-    const int least = (bins.first + bin) << bins.shift;
-    while (bins.shell[bin] < kShells - 1 && bits(bins.shell[bin]) <= least) ++bins.shell[bin];
+Bins make_bins(const BuildLists& op) {
+  const auto bits_of = [](float reach) { return std::bit_cast<int32_t>(reach * reach); };
+  const int lowest = bits_of(op.reach[0]), highest = bits_of(op.reach[kShells - 1]);
+  Bins bins{12, 0, {}, {}, {}};
+  while ((highest >> bins.shift) - (lowest >> bins.shift) >= kBins) ++bins.shift;
+  bins.first = lowest >> bins.shift;
+  for (int kind = 0; kind < (op.two_cutoffs ? kKinds : 1); ++kind) {
+    const std::vector<Reach> shells = shells_of(op, static_cast<Kind>(kind));
+    size_t k = 0;
+    int far = 1;
+    for (int bin = 1; bin <= kBins; ++bin) {
+      const int least = (bins.first + bin) << bins.shift;
+      while (k + 1 < shells.size() && bits_of(shells[k].reach) <= least) ++k;
+      bins.shell[bin] |= static_cast<uint8_t>(shells[k].shell << kShellsOfKind * kind);
+      if (k == 0) far = bin + 1;
+    }
+    bins.near[kind] = std::bit_cast<float>((bins.first + far) << bins.shift);
+    bins.listed[kind] = squared_reach(shells.back().reach);
   }
-  int far = 1;
-  while (bins.shell[far] == 0) ++far;  // the last bin is beyond the first shell
-  bins.near = std::bit_cast<float>((bins.first + far) << bins.shift);
   return bins;
 }
 
@@ -402,7 +452,7 @@ void launch_build(const BuildLists& op, CudaContext& context) {
   launch(context,
          {BuildLists::kName, static_cast<unsigned>(op.compute_count), kThreads, shared,
           Start::kEarly, blocks_for(mean + mean / 5, kWarps)},
-         build_kernel, op, room, make_bins(op.reach));
+         op.two_cutoffs ? build_kernel<true> : build_kernel<false>, op, room, make_bins(op));
 }
 
 void build_in_order(const BuildLists& op, CudaContext& context) {

@@ -29,7 +29,9 @@ __device__ __forceinline__ uint4 matrix_row(float x, float y, float z) {
 __device__ __forceinline__ uint4 padding_row() { return {0, 0, 0, __float_as_uint(1.0e30f)}; }
 
 // The squared reach with which the rounding of boxes loses no pair.
-__device__ __forceinline__ float squared_reach(float reach) { return reach * reach * 1.00001f; }
+__host__ __device__ __forceinline__ float squared_reach(float reach) {
+  return reach * reach * 1.00001f;
+}
 
 // The i atoms, spread over the lanes as the multiplication wants them, and what depends on the lane.
 struct NearTest {

@@ -77,11 +77,17 @@ struct WarpScratch {
   int next[kShells];  // where the next entry of a shell goes
 };
 
+// Kinds of j atoms, of which there are two where charges have a cutoff of their own: without the pair form, and
+// with it. With a single cutoff all are of the first.
+enum Kind { kPlainKind, kFormKind, kKinds };
+
 // How squared distances fall into bins: the upper bits of the float, counted from those of the least.
 struct Bins {
   int shift, first;
-  float near;                // the squared distance up to which they are of the first shell
-  uint8_t shell[kBins + 1];  // of the least distance in the bin; the last is for rounding
+  // By kind: the squared distances up to which atoms are listed, and up to which they are of the first shell.
+  float listed[kKinds], near[kKinds];
+  // The shell of the least distance in each bin, four bits for each kind; the last bin is for rounding.
+  uint8_t shell[kBins + 1];
 };
 
 // A list in the making: where its entries go, how many fit, and how many there are. In shared memory
@@ -353,7 +359,13 @@ __device__ __forceinline__ uint32_t near_cluster(const Search& s, unsigned numbe
   return s.table.near_clusters[number % kNearClusters];
 }
 
+// A row with the kind of its atom in a bit that matrix units do not read.
+__device__ __forceinline__ uint4 with_kind(uint4 row, Kind kind) {
+  return {row.x, row.y, row.z, (row.w & ~1u) | kind};
+}
+
 // Bring the atoms of the table's clusters, several on their way at once.
+template <bool kTwoCutoffs>
 __device__ __forceinline__ void enter_atoms(const Search& s, int before, int count) {
   constexpr int kBatch = 3;
   const int end = count * kClusterSize;
@@ -362,20 +374,24 @@ __device__ __forceinline__ void enter_atoms(const Search& s, int before, int cou
   for (int base = threadIdx.x; base < end; base += kBatch * kThreads) {
     Float4 site[kBatch];
     uint32_t code[kBatch];
+    Kind kind[kBatch];
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
       const unsigned n = min(base + k * kThreads, end - 1);
       const uint32_t entry = near_cluster(s, before + n / kClusterSize) + n % kClusterSize;
       code[k] = entry >> kSlotBits;
       site[k] = s.op.slots.local[entry & kSlotMask];
+      if constexpr (kTwoCutoffs)
+        kind[k] = s.op.slots.pair_numbers[entry & kSlotMask].y != 0 ? kFormKind : kPlainKind;
     }
 #pragma unroll
     for (int k = 0; k < kBatch; ++k) {
       const float* shift = s.shell[code[k]].shift;
-      const uint4 row = site[k].x < 0.5f * kFarAway ? matrix_row(site[k].x + (shift[0] - origin.x),
-                                                                 site[k].y + (shift[1] - origin.y),
-                                                                 site[k].z + (shift[2] - origin.z))
-                                                    : padding_row();
+      uint4 row = site[k].x < 0.5f * kFarAway ? matrix_row(site[k].x + (shift[0] - origin.x),
+                                                           site[k].y + (shift[1] - origin.y),
+                                                           site[k].z + (shift[2] - origin.z))
+                                              : padding_row();
+      if constexpr (kTwoCutoffs) row = with_kind(row, kind[k]);
       if (base + k * kThreads < end) s.table.rows[base + k * kThreads] = row;
     }
   }

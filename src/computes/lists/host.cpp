@@ -78,10 +78,25 @@ void add_own_cluster(const BuildLists& op, const SearchCluster& i, int cluster,
   }
 }
 
-int shell_of(const BuildLists& op, float distance2) {
-  int shell = 0;
-  for (int s = 0; s + 1 < kShells; ++s) shell += distance2 >= op.reach[s] * op.reach[s];
-  return shell;
+bool is_within(const BuildLists& op, int shell, float distance2) {
+  return distance2 < op.reach[shell] * op.reach[shell];
+}
+
+// Whether an atom is in the list for which the shells beyond those of charges count.
+bool has_form(const BuildLists& op, int slot) { return op.slots.pair_numbers[slot].y != 0; }
+
+// The shell of an atom at this squared distance, among shells from `first` on; kShells beyond them all.
+int shell_among(const BuildLists& op, int first, int end, float distance2) {
+  int shell = first;
+  while (shell < end && !is_within(op, shell, distance2)) ++shell;
+  return shell < end ? shell : kShells;
+}
+
+int shell_of(const BuildLists& op, int slot, float distance2) {
+  if (!op.two_cutoffs) return shell_among(op, 0, kShells, distance2);
+  if (!has_form(op, slot)) return shell_among(op, 0, kChargeShells, distance2);
+  if (is_within(op, kChargeShells - 1, distance2)) return 0;
+  return shell_among(op, kChargeShells, kShells, distance2);
 }
 
 void add_range(const BuildLists& op, const SearchCluster& i, const SearchRange& range, int code,
@@ -98,13 +113,14 @@ void add_range(const BuildLists& op, const SearchCluster& i, const SearchRange& 
   thread.plain.resize(plain + count);
   thread.shell.resize(plain + count);
   for (int n = 0; n < count; ++n) {
-    const int slot = thread.found[n];
+    const int slot = thread.found[n], shell = shell_of(op, slot, thread.nearest2[n]);
+    if (shell == kShells) continue;
     const uint32_t entry = static_cast<uint32_t>(slot) | high;
     if (thread.excluded[slot]) {
       thread.masked.push_back(entry);
       thread.masks.push_back(static_cast<uint8_t>(~thread.excluded[slot]));
     } else {
-      thread.shell[plain] = static_cast<uint8_t>(shell_of(op, thread.nearest2[n]));
+      thread.shell[plain] = static_cast<uint8_t>(shell);
       thread.plain[plain++] = entry;
     }
   }

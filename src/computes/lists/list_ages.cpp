@@ -48,7 +48,7 @@ double cost(int life, const AtomMotion& motion, const Rebuilds& rebuilds) {
   const auto pairs = [&](int shell) { return std::pow(ages.reach[shell], 3); };
   const auto epoch = [&](int steps) {
     double sum = steps > 0 ? kBuilding * pairs(kShells - 1) : 0;
-    for (int age = 0; age < steps; ++age) sum += pairs(ages.shell[static_cast<size_t>(age)]);
+    for (int age = 0; age < steps; ++age) sum += pairs(ages.shells[static_cast<size_t>(age)].last);
     return sum;
   };
   const int steps = rebuilds.every > 0 ? rebuilds.every : life, lives = steps / life;
@@ -93,7 +93,7 @@ ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuild
 // The buffer that the end of a life is given, scaled down to earlier ages. A displacement calls for new
 // lists when it exceeds by a quarter what the farthest of two million atoms are known to move. Lists
 // live for a step at least: what happens in the first one counts when the second is made.
-ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& motion) {
+static ListAges ages_without_shells(const ListSettings& lists, const AtomMotion& motion) {
   const double part = motion.fraction, allowance = 1.25 / part;
   const double dt = motion.timestep, whole = farthest(lists.life * dt, 0);
   const double first_step = farthest(dt, motion.temperature);
@@ -103,10 +103,29 @@ ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& m
         std::max(lists.buffer * farthest(age * dt, 0) / whole, part * first_step));
   for (const double buffer : ages.buffer) ages.limit.push_back(allowance * buffer);
   if (lists.life > 1) ages.limit[1] = std::numeric_limits<double>::max();
+  return ages;
+}
+
+ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& motion) {
+  ListAges ages = ages_without_shells(lists, motion);
   for (int shell = 0; shell < kShells; ++shell) {
     const int last_age = shell * lists.life / (kShells - 1);
     ages.reach[shell] = cutoff + ages.buffer[static_cast<size_t>(last_age)];
-    while (static_cast<int>(ages.shell.size()) <= last_age) ages.shell.push_back(shell);
+    while (static_cast<int>(ages.shells.size()) <= last_age) ages.shells.push_back({shell, -1});
+  }
+  return ages;
+}
+
+ListAges list_ages(const ListSettings& lists, double cutoff, double coulomb_cutoff,
+                   const AtomMotion& motion) {
+  ListAges ages = ages_without_shells(lists, motion);
+  ages.two_cutoffs = true;
+  for (int shell = 0; shell < kChargeShells; ++shell) {
+    const int last_age = (shell + 1) * lists.life / kChargeShells, apart = shell + kChargeShells;
+    const double buffer = ages.buffer[static_cast<size_t>(last_age)];
+    ages.reach[shell] = coulomb_cutoff + buffer;
+    ages.reach[apart] = cutoff + buffer;
+    while (static_cast<int>(ages.shells.size()) <= last_age) ages.shells.push_back({shell, apart});
   }
   return ages;
 }

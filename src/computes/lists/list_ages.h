@@ -36,8 +36,12 @@ struct ListAges {
   std::vector<double> buffer;  // by age in steps, 0 to life: nm beyond the cutoff that lists need
   std::vector<double> limit;   // by age, from 1: displacement (nm) beyond which lists are rebuilt
   double reach[kShells];       // nm: what each shell of a list holds
-  std::vector<int> shell;      // by age: the last shell to evaluate
+  std::vector<EvaluatedShells> shells;  // by age
+  bool two_cutoffs = false;
 };
 ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& motion);
+// With a shorter cutoff of charges (nm).
+ListAges list_ages(const ListSettings& lists, double cutoff, double coulomb_cutoff,
+                   const AtomMotion& motion);
 
 }  // namespace quiltmd

@@ -136,6 +136,7 @@ BuildLists ListMemory::build_lists() const {
   op.interior = interior_;
   op.first_list = first_list.data();
   for (int s = 0; s < kShells; ++s) op.reach[s] = static_cast<float>(setup_.ages.reach[s]);
+  op.two_cutoffs = setup_.ages.two_cutoffs;
   op.lists = lists.data();
   op.list_capacity = static_cast<int>(lists.size());
   if (are_ordered(lists.size())) {

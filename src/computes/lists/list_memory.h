@@ -46,8 +46,10 @@ class ListMemory final : public Rebuilt {
   // A share is a fraction of the room for lists, most of which is used. Where lists are in order of length,
   // the first shares have the longest lists.
   ListRange range(Part part, Share share = {}) const;
-  // The last shell that may hold pairs within the cutoff when lists are of this age.
-  int shell(int list_age) const { return setup_.ages.shell[static_cast<size_t>(list_age)]; }
+  // The shells that may hold pairs within the cutoff when lists are of this age.
+  EvaluatedShells shells(int list_age) const {
+    return setup_.ages.shells[static_cast<size_t>(list_age)];
+  }
 
   // How far apart the atoms of listed pairs may be, nm.
   double reach() const { return setup_.ages.reach[kShells - 1]; }

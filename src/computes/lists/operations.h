@@ -14,6 +14,18 @@ inline constexpr int kListAlign = 32;
 // Lists are sorted by distance, roughly: into shells.
 inline constexpr int kShells = 8;
 
+// Where charges have a cutoff of their own, shorter than that of the pair form, the first half of the shells
+// are by the distance up to which charges reach, and hold all atoms that can come so near; the second half are
+// by that of the pair form, and hold atoms with it alone. An atom with the pair form that can come within reach
+// of charges is in the first shell of all. Atoms without it have 0 for the second of their pair numbers.
+inline constexpr int kChargeShells = kShells / 2;
+
+// The shells of lists of some age that are evaluated.
+struct EvaluatedShells {
+  int last;        // up to this one, with charges
+  int last_apart;  // from kChargeShells up to this one, the pair form alone; -1 with a single cutoff
+};
+
 // The pair list of one i-cluster: against its own patch (clusters at or after itself) and the half
 // shell of its patch. Entries with a mask come first, the others shell by shell from near to far;
 // among themselves they are in order of (code, slot). While the list is young, atoms have not moved
@@ -25,6 +37,11 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   int32_t within[kShells];     // entries up to and including each shell, those with a mask included
 
   QMD_HD int count() const { return within[kShells - 1]; }
+  // Where the shells beyond those of charges begin, and how many of their entries are evaluated.
+  QMD_HD int apart_begin() const { return within[kChargeShells - 1]; }
+  QMD_HD int apart(EvaluatedShells shells) const {
+    return shells.last_apart < 0 ? 0 : within[shells.last_apart] - apart_begin();
+  }
 };
 
 // Lengths are in whole rounds of 32 entries; the last one stands for all longer lists.
@@ -94,7 +111,8 @@ struct BuildLists {
   int compute_count;
   int interior;               // number of interior computes, which come first
   const int32_t* first_list;  // (computes + 1) number of each compute's first list
-  float reach[kShells];       // ascending
+  float reach[kShells];       // ascending, with two cutoffs each half of them
+  bool two_cutoffs;
   PairList* lists;
   int list_capacity;
   PairList* unordered;   // GPU only: as many as `lists`; null: they stay in order of number
@@ -108,8 +126,8 @@ struct BuildLists {
   Faults* faults;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.atom, patches, bounds, exclusions, long_exclusions,
-             slot_of_atom, grid);
+    QMD_USES(kRead, slots.local, slots.pair_numbers, slots.atom, patches, bounds, exclusions,
+             long_exclusions, slot_of_atom, grid);
     QMD_USES(kRead, computes, neighbours, first_list);
     QMD_USES(kWrite, lists, unordered, lengths, masks, long_exclusion_masks);
     QMD_USES(kReadWrite, entries);

@@ -104,7 +104,7 @@ class ProlateSplit final : public EwaldSplit {
 
 std::unique_ptr<EwaldSplit> ewald_split(const NonbondedSettings& settings) {
   if (settings.has_prolate_split())
-    return std::make_unique<ProlateSplit>(settings.bandwidth, settings.cutoff);
+    return std::make_unique<ProlateSplit>(settings.bandwidth, settings.coulomb_cutoff());
   return std::make_unique<GaussianSplit>(settings.alpha);
 }
 

@@ -13,24 +13,21 @@
 // Of the pairs in a young list, 40 % (cutoff 1.2 nm) to 50 % (0.9 nm) are beyond the cutoff. Where no lane's
 // j atom is within the cutoff of either of two i atoms, the warp computes no more than their distances.
 // Atoms without the pair form (two of three in water have no Lennard-Jones) go last in the cluster;
-// where at most half have it, the other half is evaluated without.
+// where at most half have it, the other half is evaluated without. Where charges have a shorter cutoff than the
+// form, entries beyond their reach come last in a list, and their rounds evaluate the form alone.
 #include <algorithm>
 
 #include "computes/nonbonded/cuda_pair_math.cuh"
+#include "computes/nonbonded/cuda_pair_sums.cuh"
 #include "computes/nonbonded/operations.h"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
 #include "math/fixed.h"
-#include "math/symmetric.h"
 
 namespace quiltmd {
 namespace pairs {
 
-constexpr int kHalf = kClusterSize / 2;
-// The sums of energies - pair form, Coulomb, the virial's parts - are taken in several places and
-// then added up: additions to one place wait for each other.
-constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
 // That many warps may have 72 registers a thread, and then no pair form spills what every pair needs.
 constexpr int kWarpsPerProcessor = 28;
 // With energies 80 registers are enough where their sums lie in shared memory.
@@ -40,54 +37,17 @@ constexpr int kWarpsWithEnergies = 24;
 constexpr int kAtomsAtOnce = 2;
 static_assert(kClusterSize % kAtomsAtOnce == 0);
 
-// The i-cluster of a block, atoms with the pair form first.
-template <class Form>
-struct Cluster {
-  float4 site[kClusterSize];  // position and charge
-  typename Form::template Site<Single> form[kClusterSize];
-  int index[kClusterSize];  // place in the cluster's slots
-};
-
-// What a lane sums up over its entries.
-struct Sums {
-  float force[kClusterSize][3];  // on i atoms, negative; the first is not used
-  long long j_force[3];          // fixed point
-};
-
-// Energies and virial that a lane sums up, in shared memory. An odd number of doubles, so that lanes use
-// different banks.
-struct LaneEnergies {
-  double form, coulomb;
-  Symmetric virial;
-  double unused;
-};
-
 // The j atom of a lane.
 struct Partner {
   float x, y, z, charge;
-  float2 form;  // what the pair form keeps of it
+  float2 form;    // what the pair form keeps of it
+  float cutoff2;  // of pairs with i atoms that may have the form
   uint32_t slot;
   uint32_t interacts, counts;  // bits by place in the cluster's slots; of masked entries
 };
 
-// What of a list is evaluated: places among all entries.
-struct List {
-  int cluster, begin;
-  int masked;  // the end of those with a mask
-  int end;
-};
-
-template <class F>
-struct Kernel {
-  using Form = F;
-  const PairForces& op;
-  const PairParameters& parameters;  // those of op, some of them held in registers
-  const Cluster<F>& cluster;
-  const float4* shifts;
-  List list;
-  int lane;
-  LaneEnergies* energies;  // this lane's; null without
-};
+// What the entries of a round have: masks or not; or, beyond the reach of charges, the form alone.
+enum class Round { kMasked, kPlain, kApart };
 
 // The same value, held in a register: otherwise the compiler reads it from constant memory again for each
 // pair. `zero` is 0, which the compiler must not be able to tell.
@@ -129,7 +89,7 @@ __device__ __forceinline__ uint32_t own_entry(const K& k) {
 template <class K>
 __device__ __forceinline__ uint32_t load_entry(const K& k, int index) {
   const uint32_t nothing = own_entry(k) | static_cast<uint32_t>(k.op.codes) << kSlotBits;
-  return index < k.list.end ? k.op.entries[index] : nothing;
+  return index < (K::kTwoCutoffs ? k.list.apart_end : k.list.end) ? k.op.entries[index] : nothing;
 }
 
 // By an instruction that the compiler does not look into: it would make each address out of the
@@ -140,7 +100,7 @@ __device__ __forceinline__ uint32_t slot_of(uint32_t entry) {
   return slot;
 }
 
-template <bool kMasked, class K>
+template <Round kRound, class K>
 __device__ __forceinline__ Partner load_partner(const K& k, uint32_t entry, int index) {
   Partner j;
   j.slot = slot_of(entry);
@@ -151,7 +111,9 @@ __device__ __forceinline__ Partner load_partner(const K& k, uint32_t entry, int 
   j.z = site.z + shift.z;
   j.charge = site.w;
   j.form = load2(k.op.slots.pair_numbers + j.slot);
-  if constexpr (kMasked) {
+  if constexpr (K::kTwoCutoffs)
+    j.cutoff2 = j.form.y != 0 ? k.parameters.cutoff2 : k.parameters.coulomb_cutoff2;
+  if constexpr (kRound == Round::kMasked) {
     j.interacts = index < k.list.masked ? k.op.masks[index] : 0xffu;
     const uint32_t place =
         entry - own_entry(k);  // below kClusterSize: of this cluster itself, code 0
@@ -162,27 +124,27 @@ __device__ __forceinline__ Partner load_partner(const K& k, uint32_t entry, int 
   return j;
 }
 
-// Where the virial is counted from: the first i atom, whose own force then does not matter, since
-// those of a piece add up to zero.
-template <class K>
-__device__ __forceinline__ Vec3d from_first(const K& k, Vec3f r) {
-  const float4 first = k.cluster.site[0];
-  return {r.x - first.x, r.y - first.y, r.z - first.z};
-}
-
 // The vector from an i atom to the j atom of a lane.
 struct Separation {
   float x, y, z, square;
   bool near;  // within the cutoff, and the pair counts
 };
 
-template <bool kMasked, class K>
-__device__ __forceinline__ Separation separation(const K& k, const Partner& j, int i) {
+// How far pairs of an i atom and this j atom interact.
+template <Round kRound, class K>
+__device__ __forceinline__ float cutoff2_of(const K& k, const Partner& j, bool has_form) {
+  if constexpr (!K::kTwoCutoffs || kRound == Round::kApart) return k.parameters.cutoff2;
+  return has_form ? j.cutoff2 : k.parameters.coulomb_cutoff2;
+}
+
+template <Round kRound, class K>
+__device__ __forceinline__ Separation separation(const K& k, const Partner& j, int i,
+                                                 bool has_form) {
   const float4 site = k.cluster.site[i];
   const float x = j.x - site.x, y = j.y - site.y, z = j.z - site.z;
   const float square = fmaf(x, x, fmaf(y, y, fmaf(z, z, k.parameters.least_square)));
-  bool near = square < k.parameters.cutoff2;
-  if constexpr (kMasked) near = near && ((j.counts >> k.cluster.index[i]) & 1u);
+  bool near = square < cutoff2_of<kRound>(k, j, has_form);
+  if constexpr (kRound == Round::kMasked) near = near && ((j.counts >> k.cluster.index[i]) & 1u);
   return {x, y, z, square, near};
 }
 
@@ -192,18 +154,23 @@ struct PairEnergies {
 };
 
 // The force of a pair divided by r; its energies are added where it is near.
-template <bool kMasked, int kDegree, bool kEnergy, class K>
+template <Round kRound, int kDegree, bool kEnergy, class K>
 __device__ __forceinline__ float pair_force(const K& k, const Partner& j, int i, bool has_form,
                                             const Separation& d, PairEnergies& energies) {
   using Form = typename K::Form;
+  constexpr bool kMasked = kRound == Round::kMasked, kCharges = kRound != Round::kApart;
   const PairParameters& p = k.parameters;
   const float inverse = inverse_sqrt(d.square);
   const Distance<Single> r{d.square, inverse, inverse * inverse};
   std::conditional_t<kMasked, bool, Always> interacts{};
   if constexpr (kMasked) interacts = (j.interacts >> k.cluster.index[i]) & 1u;
   const float t = fmaf(d.square, p.t_scale, -1.0f);
-  const float charges = k.cluster.site[i].w * j.charge;
-  float force = coulomb_force<Single, kDegree>(charges, r, t, interacts, p.ewald.force);
+  float charges = kCharges ? k.cluster.site[i].w * j.charge : 0;
+  if constexpr (K::kTwoCutoffs && kCharges)
+    if (has_form) charges = d.square < p.coulomb_cutoff2 ? charges : 0.0f;
+  float force = 0;
+  if constexpr (kCharges)
+    force = coulomb_force<Single, kDegree>(charges, r, t, interacts, p.ewald.force);
   if (has_form) {
     const auto pair = Form::template evaluate<kEnergy, Single>(k.cluster.form[i], j.form.x,
                                                                j.form.y, r, p, k.op.table);
@@ -218,7 +185,7 @@ __device__ __forceinline__ float pair_force(const K& k, const Partner& j, int i,
         energies.form += d.near ? energy_off_mesh<Single>(product, t, interacts, p) : 0.0f;
     }
   }
-  if constexpr (kEnergy) {
+  if constexpr (kEnergy && kCharges) {
     const float coulomb = coulomb_energy<Single, kEwaldDegree>(charges, r, t, interacts,
                                                                p.coulomb_shift, p.ewald.energy);
     energies.coulomb += d.near ? coulomb : 0.0f;
@@ -238,17 +205,18 @@ __device__ __forceinline__ void add_force(float over_r, const Separation& d, int
 }
 
 // One lane's j atom against all i atoms, of which the first kFormAtoms have the pair form.
-template <int kFormAtoms, bool kMasked, int kDegree, bool kEnergy, class K>
+template <int kFormAtoms, Round kRound, int kDegree, bool kEnergy, class K>
 __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums& sums) {
   float force[3] = {};
   PairEnergies energies;
 #pragma unroll
-  for (int first = 0; first < kClusterSize; first += kAtomsAtOnce) {
+  for (int first = 0; first < (kRound == Round::kApart ? kFormAtoms : kClusterSize);
+       first += kAtomsAtOnce) {
     Separation d[kAtomsAtOnce];
     bool near = false;
 #pragma unroll
     for (int n = 0; n < kAtomsAtOnce; ++n) {
-      d[n] = separation<kMasked>(k, j, first + n);
+      d[n] = separation<kRound>(k, j, first + n, first + n < kFormAtoms);
       near = near || d[n].near;
     }
     if (!__any_sync(kAllLanes, near)) continue;
@@ -256,7 +224,7 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
     for (int n = 0; n < kAtomsAtOnce; ++n) {
       const int i = first + n;
       const float over_r =
-          pair_force<kMasked, kDegree, kEnergy>(k, j, i, i < kFormAtoms, d[n], energies);
+          pair_force<kRound, kDegree, kEnergy>(k, j, i, i < kFormAtoms, d[n], energies);
       if (d[n].near) add_force(over_r, d[n], i, force, sums);
     }
   }
@@ -280,101 +248,41 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
   }
 }
 
+// A round that begins at or after this place: from the end of those with charges on, one of the form alone.
+template <class K>
+__device__ __forceinline__ int from_round(const K& k, int round) {
+  if constexpr (!K::kTwoCutoffs) return round;
+  return round < k.list.end ? round : max(round, k.list.apart);
+}
+
+template <Round kRound>
+constexpr std::integral_constant<Round, kRound> constant{};
+
 // Every `stride`th round of 32 entries from round `first` on, whose entries are `next`; those with
-// masks come first. The next round's entry is on its way from memory meanwhile. So which rounds a
-// piece has does not depend on how many shells are evaluated.
+// masks come first, those with the form alone last. The next round's entry is on its way from memory meanwhile.
+// So which rounds a piece has does not depend on how many shells are evaluated. A round in which entries with
+// charges end may hold some of the others as well.
 template <int kFormAtoms, int kDegree, bool kEnergy, class K>
 __device__ __forceinline__ void evaluate(const K& k, int first, int stride, uint32_t next,
                                          Sums& sums) {
   const int step = stride * kWarp;
-  int round = k.list.begin + first * kWarp;
-#pragma unroll 1
-  for (; round < k.list.masked; round += step) {
+  int round = from_round(k, k.list.begin + first * kWarp);
+  const auto evaluate_round = [&](auto kind) {
+    constexpr Round kRound = decltype(kind)::value;
     const uint32_t entry = next;
-    next = load_entry(k, round + step + k.lane);
-    const Partner j = load_partner<true>(k, entry, round + k.lane);
-    meet_cluster<kFormAtoms, true, kDegree, kEnergy>(k, j, sums);
-  }
+    const int following = from_round(k, round + step);
+    next = load_entry(k, following + k.lane);
+    const Partner j = load_partner<kRound>(k, entry, round + k.lane);
+    meet_cluster<kFormAtoms, kRound, kDegree, kEnergy>(k, j, sums);
+    round = following;
+  };
 #pragma unroll 1
-  for (; round < k.list.end; round += step) {
-    const uint32_t entry = next;
-    next = load_entry(k, round + step + k.lane);
-    const Partner j = load_partner<false>(k, entry, round + k.lane);
-    meet_cluster<kFormAtoms, false, kDegree, kEnergy>(k, j, sums);
-  }
-}
-
-// Add two halves of an array of sums over lanes that differ in `bit`: each lane keeps the half that
-// the bit of its number names.
-template <int kHalf>
-__device__ __forceinline__ void fold(float (&v)[kClusterSize][3], int lane, int bit) {
-  const bool upper = lane & bit;
-#pragma unroll
-  for (int i = 0; i < kHalf; ++i) {
-#pragma unroll
-    for (int c = 0; c < 3; ++c) {
-      const float give = upper ? v[i][c] : v[i + kHalf][c];
-      const float keep = upper ? v[i + kHalf][c] : v[i][c];
-      v[i][c] = keep + __shfl_xor_sync(kAllLanes, give, bit);
-    }
-  }
-}
-
-// Forces on the i atoms. Lanes 4 i .. 4 i + 2 end up with the components of atom i.
-template <class K>
-__device__ __forceinline__ void add_i_forces(const K& k, Sums& sums) {
-  sums.force[0][0] = sums.force[0][1] = sums.force[0][2] = 0;
-  fold<4>(sums.force, k.lane, 16);
-  fold<2>(sums.force, k.lane, 8);
-  fold<1>(sums.force, k.lane, 4);
-#pragma unroll
-  for (int bit = 2; bit > 0; bit >>= 1) {
-#pragma unroll
-    for (int c = 0; c < 3; ++c) {
-      sums.force[0][c] += __shfl_xor_sync(kAllLanes, sums.force[0][c], bit);
-    }
-  }
-  const int i = k.lane >> 2, component = k.lane & 3;
-  const float* total = sums.force[0];
-  const float mine = component == 0 ? total[0] : component == 1 ? total[1] : total[2];
-  long long fixed = -force_to_fixed(limited_force(mine));  // zero for i = 0
-  long long rest = 0;
-#pragma unroll
-  for (int c = 0; c < 3; ++c) {
-    const long long all = warp_sum(sums.j_force[c] + (component == c ? fixed : 0));
-    rest = component == c ? all : rest;
-  }
-  if (i == 0) fixed = -rest;
-  if (component == 3 || fixed == 0) return;
-  int64_t* const array = component == 0   ? k.op.slots.force[0]
-                         : component == 1 ? k.op.slots.force[1]
-                                          : k.op.slots.force[2];
-  const int slot = k.list.cluster * kClusterSize + k.cluster.index[i];
-  add_fixed(array + slot, fixed);
-}
-
-// What the forces on i atoms, folded by add_i_forces(), do to the virial.
-template <class K>
-__device__ __forceinline__ void add_i_virial(const K& k, const Sums& sums) {
-  if (k.lane & 3) return;
-  const float4 site = k.cluster.site[k.lane >> 2];
-  const float* total = sums.force[0];
-  k.energies->virial.add_product(from_first(k, {site.x, site.y, site.z}),
-                                 {-total[0], -total[1], -total[2]});
-}
-
-__device__ __forceinline__ void add_energy(double value, int64_t* total, int lane) {
-  const long long sum = warp_sum(to_fixed(value, kEnergyScale));
-  if (lane == 0) add_fixed(total, sum);
-}
-
-template <class K>
-__device__ __forceinline__ void add_energies(const K& k, int64_t* place) {
-  add_energy(k.energies->form, place, k.lane);
-  add_energy(k.energies->coulomb, place + 1, k.lane);
-#pragma unroll
-  for (int part = 0; part < Symmetric::kParts; ++part)
-    add_energy(k.energies->virial[part], place + 2 + part, k.lane);
+  while (round < k.list.masked) evaluate_round(constant<Round::kMasked>);
+#pragma unroll 1
+  while (round < k.list.end) evaluate_round(constant<Round::kPlain>);
+  if constexpr (K::kTwoCutoffs)
+#pragma unroll 1
+    while (round < k.list.apart_end) evaluate_round(constant<Round::kApart>);
 }
 
 // Zero; null where there are none.
@@ -387,14 +295,14 @@ __device__ __forceinline__ LaneEnergies* energies_of(int lane) {
 }
 
 // Bring the i-cluster into shared memory, atoms with the pair form first; returns how many have it.
-template <class Form>
-__device__ __forceinline__ int load_cluster(const Kernel<Form>& k, Cluster<Form>& cluster) {
+template <class Form, bool kTwo>
+__device__ __forceinline__ int load_cluster(const Kernel<Form, kTwo>& k, Cluster<Form>& cluster) {
   const Slots& slots = k.op.slots;
   const int own = k.lane % kClusterSize, slot = k.list.cluster * kClusterSize + own;
   const float2 numbers = load2(slots.pair_numbers + slot);
   const float4 site = load4(slots.local + slot);
   const Float2 form{numbers.x, numbers.y};
-  const bool has_form = Form::interacts(form);
+  const bool has_form = kTwo ? form.y != 0 : Form::interacts(form);
   const unsigned with = __ballot_sync(kAllLanes, has_form) & 0xffu, before = (1u << own) - 1;
   const int count = __popc(with);
   const int place = has_form ? __popc(with & before) : count + __popc(~with & before);
@@ -411,10 +319,18 @@ __device__ __forceinline__ float4 shift_of(const PairForces& op, int code) {
   return {shift.x, shift.y, shift.z, 0};
 }
 
+// The first entry of the rounds of a piece with the form alone, which is in entry `begin` of the list or before.
+// It may be that of a round before the end of those with charges, which are evaluated in order.
+__device__ __forceinline__ int first_apart(const List& list, int begin, int piece, int pieces) {
+  const int round = begin / kWarp, rest = (round - piece) % pieces;
+  const int own = round + (rest > 0 ? pieces - rest : -rest);
+  return list.begin + own * kWarp;
+}
+
 // Blocks are many and short, so they wait for memory as few times as can be before they compute:
 // once for the shifts, the range and the list's header, once for entries and the cluster. All of the
 // header is part of the question whether to go on, or the compiler would fetch half of it after.
-template <class Form, int kDegree, bool kEnergy>
+template <class Form, int kDegree, bool kEnergy, bool kTwo>
 __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPerProcessor)
     pair_kernel(const __grid_constant__ PairForces op, LaunchTimes* times) {
   const Timed timed(times);
@@ -425,15 +341,19 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPe
   wait_for_previous();
   release_next();
   const int offset = pieces > 1 ? block / pieces : block, piece = block - offset * pieces;
-  const int number = op.first + offset, end = *op.end, count = op.lists[number].within[op.shell];
+  const int number = op.first + offset, end = *op.end;
+  const PairList& stored = op.lists[number];
+  const int count = stored.within[op.shells.last];
+  const int all = kTwo ? stored.within[op.shells.last_apart] : count;
   const int4 header = *reinterpret_cast<const int4*>(op.lists + number);  // up to within[0]
-  if ((number >= end) | (piece * kWarp >= max(count, header.w))) return;
-  const List list{header.x, header.y, header.y + header.z, header.y + count};
+  if ((number >= end) | (piece * kWarp >= max(all, header.w))) return;
+  List list{header.x, header.y, header.y + header.z, header.y + count, 0, header.y + all};
+  if constexpr (kTwo) list.apart = first_apart(list, stored.apart_begin(), piece, pieces);
   // The zero is the sign of the cluster's number, which is not negative.
   const PairParameters parameters = kept_constants<kDegree>(op.parameters, header.x >> 31);
-  const Kernel<Form> k{
+  const Kernel<Form, kTwo> k{
       op, parameters, cluster, kept(shifts), list, lane, energies_of<kEnergy>(lane)};
-  const uint32_t entry = load_entry(k, list.begin + piece * kWarp + lane);
+  const uint32_t entry = load_entry(k, from_round(k, list.begin + piece * kWarp) + lane);
   shifts[lane] = shift;
 #pragma unroll 1
   for (int code = lane + kWarp; code <= op.codes; code += kWarp) shifts[code] = shift_of(op, code);
@@ -467,13 +387,25 @@ __global__ void __launch_bounds__(kEnergySums* kWarp)
 
 using PairKernel = void (*)(PairForces, LaunchTimes*);
 
+// Pair forms beside which charges may have a shorter cutoff.
+template <class Form>
+constexpr bool kGoesWithTwoCutoffs =
+    std::is_same_v<Form, ByRule<LennardJones>> || std::is_same_v<Form, ByTable<LennardJones>>;
+
+// Coefficients beyond the degree are zero: forces have the same bits with energies and without.
+template <class Form, bool kTwo>
 PairKernel kernel_of(const PairForces& op) {
-  // Coefficients beyond the degree are zero: forces have the same bits with energies and without.
+  if (op.energy) return pair_kernel<Form, kEwaldDegree, true, kTwo>;
+  return with_force_degree(op.parameters.ewald, [](auto degree) -> PairKernel {
+    return pair_kernel<Form, decltype(degree)::value, false, kTwo>;
+  });
+}
+
+PairKernel kernel_of(const PairForces& op) {
   return PairForms::with(op.parameters.form, [&]<class Form>(Form) -> PairKernel {
-    if (op.energy) return pair_kernel<Form, kEwaldDegree, true>;
-    return with_force_degree(op.parameters.ewald, [](auto degree) -> PairKernel {
-      return pair_kernel<Form, decltype(degree)::value, false>;
-    });
+    if constexpr (kGoesWithTwoCutoffs<Form>)
+      if (op.shells.last_apart >= 0) return kernel_of<Form, true>(op);
+    return kernel_of<Form, false>(op);
   });
 }
 

@@ -121,6 +121,7 @@ struct NoForm {
 template <class Form_, int degree_, bool energy_>
 struct Variant {
   using Form = Form_;
+  static constexpr bool has_form = !std::is_same_v<Form, NoForm>;
   static constexpr int degree = degree_;
   static constexpr bool energy = energy_;
 };
@@ -150,7 +151,8 @@ template <class V>
 struct Parameters {
   HWY_INLINE Parameters(const PairParameters& p, const float* of_form)
       : table(of_form),
-        cutoff2(hn::Set(df, p.cutoff2)),
+        cutoff2(hn::Set(df, V::has_form ? p.cutoff2 : p.coulomb_cutoff2)),
+        coulomb_cutoff2(hn::Set(df, p.coulomb_cutoff2)),
         t_scale(hn::Set(df, p.t_scale)),
         shift_6(hn::Set(df, p.shift_6)),
         coulomb_shift(hn::Set(df, p.coulomb_shift)),
@@ -159,7 +161,7 @@ struct Parameters {
         switching(p.switching),
         on_mesh(p.on_mesh) {}
   const float* table;
-  Vf cutoff2, t_scale, shift_6, coulomb_shift;
+  Vf cutoff2, coulomb_cutoff2, t_scale, shift_6, coulomb_shift;
   Polynomial<V::degree> force;
   Polynomial<V::energy ? kEwaldDegree : 0> energy;
   SwitchConstants<float> switching;
@@ -184,8 +186,11 @@ HWY_INLINE void store(Vf value, float* block, Field field) {
   hn::Store(value, df, row(block, field));
 }
 
+// What a block holds: entries with masks, others, or those that are beyond the reach of charges.
+enum class Part { kMasked, kPlain, kApart };
+
 // One i atom against one block of j atoms.
-template <bool masked, class V>
+template <Part part, class V>
 HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Parameters<V>& p,
                           ISums& sums) {
   const Vf dx = hn::Sub(i.x, load(j, Field::kX));
@@ -195,7 +200,11 @@ HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Para
   const Vf r2 = hn::Max(distance2, hn::Set(df, kClosest2));
   const Vf inverse = inverse_sqrt(r2);
   const Distance<Simd> r{r2, inverse, hn::Mul(inverse, inverse)};
-  const Vf qq = hn::Mul(i.charge, load(j, Field::kCharge));
+  constexpr bool masked = part == Part::kMasked;
+  Vf qq = hn::Zero(df);
+  if constexpr (part != Part::kApart) qq = hn::Mul(i.charge, load(j, Field::kCharge));
+  if constexpr (part != Part::kApart && V::has_form)
+    qq = hn::IfThenElseZero(hn::Lt(r2, p.coulomb_cutoff2), qq);
   const Vf t = hn::MulSub(r2, p.t_scale, hn::Set(df, 1.0f));
   const auto pair = V::Form::template evaluate<V::energy, Simd>(
       i.form, load(j, Field::kFirst), load(j, Field::kSecond), r, p, p.table);
@@ -207,7 +216,9 @@ HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Para
     counts = hn::And(counts, hn::RebindMask(df, hn::TestBit(bits, hn::Set(di, 256 << i.index))));
     interacts = hn::RebindMask(df, hn::TestBit(bits, hn::Set(di, 1 << i.index)));
   }
-  Vf both = coulomb_and_form_force<Simd, V::degree>(pair.force_r, qq, r, t, interacts, p.force.c);
+  Vf both = hn::Mul(pair.force_r, r.inverse2);
+  if constexpr (part != Part::kApart)
+    both = coulomb_and_form_force<Simd, V::degree>(pair.force_r, qq, r, t, interacts, p.force.c);
   [[maybe_unused]] Vf product;
   if constexpr (FormOnMesh<typename V::Form>) {
     product = V::Form::template product<Simd>(i.form, load(j, Field::kFirst),
@@ -223,9 +234,11 @@ HWY_INLINE void add_block(const IAtom<typename V::Form>& i, float* j, const Para
   store(hn::NegMulAdd(force, dz, load(j, Field::kForceZ)), j, Field::kForceZ);
 
   if constexpr (V::energy) {
-    const Vf coulomb =
-        coulomb_energy<Simd, kEwaldDegree>(qq, r, t, interacts, p.coulomb_shift, p.energy.c);
-    sums.coulomb = hn::Add(sums.coulomb, hn::IfThenElseZero(counts, coulomb));
+    if constexpr (part != Part::kApart) {
+      const Vf coulomb =
+          coulomb_energy<Simd, kEwaldDegree>(qq, r, t, interacts, p.coulomb_shift, p.energy.c);
+      sums.coulomb = hn::Add(sums.coulomb, hn::IfThenElseZero(counts, coulomb));
+    }
     Vf energy = Simd::if_or_zero(interacts, pair.energy);
     if constexpr (FormOnMesh<typename V::Form>)
       energy = hn::Add(energy, energy_off_mesh<Simd>(product, t, interacts, p));

@@ -30,11 +30,13 @@ namespace {
 using Dl = hn::Repartition<int64_t, Df>;
 constexpr Dl dl;
 
-// A list in blocks: masked entries, padded to whole blocks, then the others, padded.
+// A list in blocks: masked entries, padded to whole blocks, then the others, padded, then those beyond the
+// reach of charges, which meet i atoms with the pair form alone.
 struct Blocks {
   float* data;
-  size_t masked, plain;          // entries
-  size_t masked_blocks, blocks;  // blocks of masked entries; of all
+  size_t masked, plain, apart;  // entries
+  size_t masked_blocks, plain_blocks,
+      blocks;  // blocks of masked entries; of plain ones as well; of all
 };
 
 template <class Form, int degree, bool energy>
@@ -46,9 +48,12 @@ HWY_NOINLINE ISums add_i_atom(const IAtom<Form>& atom, const Blocks& list, const
   constexpr size_t kStride = ListScratch::kFields * hn::Lanes(df);
   float* block = list.data;
   float* const masked_end = block + list.masked_blocks * kStride;
+  float* const plain_end = block + list.plain_blocks * kStride;
   float* const end = block + list.blocks * kStride;
-  for (; block != masked_end; block += kStride) add_block<true>(i, block, p, sums);
-  for (; block != end; block += kStride) add_block<false>(i, block, p, sums);
+  for (; block != masked_end; block += kStride) add_block<Part::kMasked>(i, block, p, sums);
+  for (; block != plain_end; block += kStride) add_block<Part::kPlain>(i, block, p, sums);
+  if constexpr (Variant<Form, degree, energy>::has_form)
+    for (; block != end; block += kStride) add_block<Part::kApart>(i, block, p, sums);
   return sums;
 }
 
@@ -118,15 +123,18 @@ void set_bits(const PairForces& op, const PairList& list, const Blocks& blocks) 
 }
 
 Blocks load_list(const PairForces& op, const PairList& list, PairThread& thread) {
-  thread.scratch.reserve(static_cast<size_t>(list.within[op.shell]) + 2 * hn::Lanes(df));
+  thread.scratch.reserve(static_cast<size_t>(list.count()) + 3 * hn::Lanes(df));
   const uint32_t* entries = op.entries + list.begin;
   Blocks blocks;
   blocks.data = thread.scratch.blocks.get();
   blocks.masked = static_cast<size_t>(list.masked);
-  blocks.plain = static_cast<size_t>(list.within[op.shell] - list.masked);
+  blocks.plain = static_cast<size_t>(list.within[op.shells.last] - list.masked);
+  blocks.apart = static_cast<size_t>(list.apart(op.shells));
   blocks.masked_blocks = locate(op, entries, blocks.masked, 0, thread);
-  blocks.blocks = blocks.masked_blocks + locate(op, entries + blocks.masked, blocks.plain,
-                                                blocks.masked_blocks * hn::Lanes(df), thread);
+  blocks.plain_blocks = blocks.masked_blocks + locate(op, entries + blocks.masked, blocks.plain,
+                                                      blocks.masked_blocks * hn::Lanes(df), thread);
+  blocks.blocks = blocks.plain_blocks + locate(op, entries + list.apart_begin(), blocks.apart,
+                                               blocks.plain_blocks * hn::Lanes(df), thread);
   transpose(thread.scratch, blocks);
   set_bits(op, list, blocks);
   return blocks;
@@ -289,7 +297,7 @@ template <class Form, int degree, bool energy>
 void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
   for (int l = first; l < last; ++l) {
     const PairList& list = op.lists[l];
-    if (list.within[op.shell] == 0) continue;
+    if (list.within[op.shells.last] + list.apart(op.shells) == 0) continue;
     const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
     const Blocks blocks = load_list(op, list, thread);
     IResult result;
@@ -300,10 +308,13 @@ void evaluate(const PairForces& op, int first, int last, PairThread& thread) {
         thread.virial[k] += to_fixed(virial[k], kEnergyScale);
     }
     const uint32_t* entries = op.entries + list.begin;
-    float* plain = blocks.data + blocks.masked_blocks * ListScratch::kFields * hn::Lanes(df);
+    constexpr size_t kStride = ListScratch::kFields * hn::Lanes(df);
+    float* const plain = blocks.data + blocks.masked_blocks * kStride;
+    float* const apart = blocks.data + blocks.plain_blocks * kStride;
     Totals totals;
     deliver(entries, blocks.masked, blocks.data, thread, totals);
     deliver(entries + blocks.masked, blocks.plain, plain, thread, totals);
+    deliver(entries + list.apart_begin(), blocks.apart, apart, thread, totals);
     deliver_i(result, base, thread, totals);
     if constexpr (energy) {
       thread.form += to_fixed(result.form, kEnergyScale);

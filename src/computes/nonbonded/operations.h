@@ -8,7 +8,7 @@
 
 namespace quiltmd {
 
-// Evaluate lists [first, end), `capacity` of them at most, up to a shell: forces into slots.force, and
+// Evaluate lists [first, end), `capacity` of them at most, up to some shells: forces into slots.force, and
 // energies (kPairForm, kCoulombDirect) where `energy` is not null. Further shells, which hold only pairs
 // beyond the cutoff, would not change a bit.
 struct PairForces {
@@ -19,7 +19,7 @@ struct PairForces {
   int first;
   const int32_t* end;  // in device memory
   int capacity;
-  int shell;  // the last one to evaluate
+  EvaluatedShells shells;
   const uint32_t* entries;
   const uint8_t* masks;
   const uint8_t* long_exclusion_masks;

@@ -31,6 +31,16 @@ typename F::Given given_tables(const System& system, int s, int t) {
   return given;
 }
 
+// Of each type, whether it interacts with any at all, itself included.
+inline std::vector<char> types_with_tables(const System& system) {
+  const auto types = static_cast<size_t>(system.pair_type_count);
+  std::vector<char> found(types, 0);
+  for (const auto& table : system.pair_tables)
+    for (size_t at = 0; at < types * types; ++at)
+      if (table[at] != 0) found[at / types] = found[at % types] = 1;
+  return found;
+}
+
 // What kernels look up: the numbers of all pairs of types, then the knots, four numbers each.
 template <TypedForm F, class Real>
 std::vector<Real> table_of(const System& system, const NonbondedSettings& settings) {

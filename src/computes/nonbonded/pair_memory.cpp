@@ -36,7 +36,7 @@ PairForces PairMemory::pair_forces(Part part, Energies energies, int list_age, S
   op.first = range.first;
   op.end = range.end;
   op.capacity = range.capacity;
-  op.shell = lists_.shell(list_age);
+  op.shells = lists_.shells(list_age);
   op.entries = lists_.entries.data();
   op.masks = lists_.masks.data();
   op.long_exclusion_masks = lists_.long_exclusion_masks.data();

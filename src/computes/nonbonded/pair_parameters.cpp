@@ -237,24 +237,25 @@ PackedPairs pack_pairs(const System& system, const NonbondedSettings& settings, 
 }
 
 PairParameters pair_parameters(const System& system, const NonbondedSettings& settings, int form) {
-  const double cutoff = settings.cutoff;
+  const double cutoff = settings.cutoff, of_charges = settings.coulomb_cutoff();
   const auto split = settings.has_ewald_split() ? ewald_split(settings) : nullptr;
   PairParameters p{};
   p.cutoff2 = static_cast<float>(cutoff * cutoff);
+  p.coulomb_cutoff2 = static_cast<float>(of_charges * of_charges);
   // Powers of 1/r stay finite in single precision, and 0 times them 0; at all other distances nothing changes.
   if (system.alchemy) p.least_square = 1e-12f;
-  p.t_scale = static_cast<float>(2 / (cutoff * cutoff));
+  p.t_scale = static_cast<float>(2 / (of_charges * of_charges));
   if (settings.shifts_van_der_waals()) p.shift_6 = static_cast<float>(std::pow(cutoff, -6));
   if (shifts_charges(system, settings))
-    p.coulomb_shift =
-        static_cast<float>(1 / cutoff - (split ? split->potential(cutoff * cutoff) : 0));
+    p.coulomb_shift = static_cast<float>(1 / of_charges -
+                                         (split ? split->potential(of_charges * of_charges) : 0));
   p.form = form;
   p.types = system.pair_type_count;
   if (settings.has_reaction_field()) {
     const ReactionField field(settings);
     p.ewald = polynomial_of_field(field.strength, field.shift, cutoff);
   } else if (split) {
-    p.ewald = fit_ewald(*split, cutoff);
+    p.ewald = fit_ewald(*split, of_charges);
   } else {
     p.ewald = no_ewald();
   }

@@ -38,12 +38,12 @@ template <>
 SwitchConstants<float> switch_constants(const NonbondedSettings& settings);
 
 struct PairParameters {
-  float cutoff2;
+  float cutoff2, coulomb_cutoff2;
   float
       least_square;  // nm^2: added to squared distances on GPUs, where alchemical atoms may lie on others
-  float t_scale;        // 2 / cutoff^2
+  float t_scale;        // 2 / cutoff^2, that of charges
   float shift_6;        // 1 / cutoff^6 when the potential is shifted, else 0
-  float coulomb_shift;  // energy offset of 1/r at the cutoff when shifted, else 0
+  float coulomb_shift;  // energy offset of 1/r at its cutoff when shifted, else 0
   int form;             // place in PairForms: which kernels are launched
   int types;            // row length of the table of a form that looks parameters up
   EwaldPolynomial ewald;

@@ -102,7 +102,7 @@ struct Pair {
 
 struct Physics {
   const System& system;
-  double cutoff, coulomb_shift = 0;
+  double cutoff, coulomb_cutoff, coulomb_shift = 0;
   std::shared_ptr<const EwaldSplit> split;  // null without PME
   std::optional<double> mesh_alpha;         // of dispersion, and by atom its coefficients
   std::vector<double> on_mesh;
@@ -126,6 +126,7 @@ struct Physics {
   Physics(const System& s, const NonbondedSettings& settings)
       : system(s),
         cutoff(settings.cutoff),
+        coulomb_cutoff(settings.coulomb_cutoff()),
         switching(switch_constants<double>(settings)),
         acts_on_excluded(settings.has_ewald_split() || settings.has_dispersion_mesh() ||
                          (settings.has_reaction_field() && settings.reaction_field_on_exclusions)),
@@ -139,7 +140,8 @@ struct Physics {
     }
     if (settings.shifts_van_der_waals()) shift_6 = std::pow(cutoff, -6);
     if (settings.has_ewald_split()) split = ewald_split(settings);
-    if (shifts_charges(system, settings)) coulomb_shift = 1 / cutoff - smooth(cutoff).energy;
+    if (shifts_charges(system, settings))
+      coulomb_shift = 1 / coulomb_cutoff - smooth(coulomb_cutoff).energy;
     PairForms::with(form_of(system, settings),
                     [&]<class Form>(Form) { form = formula_of<Form>(settings); });
   }
@@ -157,6 +159,7 @@ struct Physics {
     const auto [smooth_energy, smooth_r] = smooth(r);
     const auto [off_mesh, off_mesh_r] = dispersion_off_mesh(i, j, r);
     const double at_cutoff = mesh_alpha ? dispersion_off_mesh(i, j, cutoff).energy : 0;
+    if (r >= coulomb_cutoff) return {energy + off_mesh - at_cutoff, 0, form_r + off_mesh_r};
     return {energy + off_mesh - at_cutoff, qq * (1 / r - smooth_energy - coulomb_shift),
             form_r + off_mesh_r + qq * (1 / r - smooth_r)};
   }

@@ -70,8 +70,10 @@ struct ByTable : F {
 
   static std::optional<PackedPairs> pack(const System& system, const NonbondedSettings& settings) {
     PackedPairs packed;
+    const std::vector<char> takes_part = types_with_tables(system);
     for (const int32_t type : system.pair_types)
-      packed.atoms.push_back({std::bit_cast<float>(type), 0});
+      packed.atoms.push_back(
+          {std::bit_cast<float>(type), takes_part[static_cast<size_t>(type)] ? 1.0f : 0.0f});
     packed.table = table_of<F, float>(system, settings);
     return packed;
   }

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a warp knows of the list that it evaluates, and where the sums over its lanes go: forces on i atoms,
+// energies and virial.
+#pragma once
+
+#include "computes/nonbonded/cuda_pair_math.cuh"
+#include "computes/nonbonded/operations.h"
+#include "device/cuda/warp.cuh"
+#include "math/symmetric.h"
+
+namespace quiltmd::pairs {
+
+constexpr int kHalf = kClusterSize / 2;
+// The sums of energies - pair form, Coulomb, the virial's parts - are taken in so many places and
+// then added up: additions to one place wait for each other.
+constexpr int kEnergyPlaces = 64, kEnergySums = 2 + Symmetric::kParts;
+
+// The i-cluster of a block, atoms with the pair form first.
+template <class Form>
+struct Cluster {
+  float4 site[kClusterSize];  // position and charge
+  typename Form::template Site<Single> form[kClusterSize];
+  int index[kClusterSize];  // place in the cluster's slots
+};
+
+// What a lane sums up over its entries.
+struct Sums {
+  float force[kClusterSize][3];  // on i atoms, negative; the first is not used
+  long long j_force[3];          // fixed point
+};
+
+// Energies and virial that a lane sums up, in shared memory. An odd number of doubles, so that lanes use
+// different banks.
+struct LaneEnergies {
+  double form, coulomb;
+  Symmetric virial;
+  double unused;
+};
+
+// What of a list is evaluated: places among all entries.
+struct List {
+  int cluster, begin;
+  int masked;  // the end of those with a mask
+  int end;     // of those that are evaluated with charges
+  // Of the rounds with the form alone, those of this piece: the first entry, and the end.
+  int apart, apart_end;
+};
+
+template <class F, bool kTwo>
+struct Kernel {
+  using Form = F;
+  static constexpr bool kTwoCutoffs = kTwo;
+  const PairForces& op;
+  const PairParameters& parameters;  // those of op, some of them held in registers
+  const Cluster<F>& cluster;
+  const float4* shifts;
+  List list;
+  int lane;
+  LaneEnergies* energies;  // this lane's; null without
+};
+
+// Where the virial is counted from: the first i atom, whose own force then does not matter, since
+// those of a piece add up to zero.
+template <class K>
+__device__ __forceinline__ Vec3d from_first(const K& k, Vec3f r) {
+  const float4 first = k.cluster.site[0];
+  return {r.x - first.x, r.y - first.y, r.z - first.z};
+}
+
+// Add two halves of an array of sums over lanes that differ in `bit`: each lane keeps the half that
+// the bit of its number names.
+template <int kHalf>
+__device__ __forceinline__ void fold(float (&v)[kClusterSize][3], int lane, int bit) {
+  const bool upper = lane & bit;
+#pragma unroll
+  for (int i = 0; i < kHalf; ++i) {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      const float give = upper ? v[i][c] : v[i + kHalf][c];
+      const float keep = upper ? v[i + kHalf][c] : v[i][c];
+      v[i][c] = keep + __shfl_xor_sync(kAllLanes, give, bit);
+    }
+  }
+}
+
+// Forces on the i atoms. Lanes 4 i .. 4 i + 2 end up with the components of atom i.
+template <class K>
+__device__ __forceinline__ void add_i_forces(const K& k, Sums& sums) {
+  sums.force[0][0] = sums.force[0][1] = sums.force[0][2] = 0;
+  fold<4>(sums.force, k.lane, 16);
+  fold<2>(sums.force, k.lane, 8);
+  fold<1>(sums.force, k.lane, 4);
+#pragma unroll
+  for (int bit = 2; bit > 0; bit >>= 1) {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      sums.force[0][c] += __shfl_xor_sync(kAllLanes, sums.force[0][c], bit);
+    }
+  }
+  const int i = k.lane >> 2, component = k.lane & 3;
+  const float* total = sums.force[0];
+  const float mine = component == 0 ? total[0] : component == 1 ? total[1] : total[2];
+  long long fixed = -force_to_fixed(limited_force(mine));  // zero for i = 0
+  long long rest = 0;
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    const long long all = warp_sum(sums.j_force[c] + (component == c ? fixed : 0));
+    rest = component == c ? all : rest;
+  }
+  if (i == 0) fixed = -rest;
+  if (component == 3 || fixed == 0) return;
+  int64_t* const array = component == 0   ? k.op.slots.force[0]
+                         : component == 1 ? k.op.slots.force[1]
+                                          : k.op.slots.force[2];
+  const int slot = k.list.cluster * kClusterSize + k.cluster.index[i];
+  add_fixed(array + slot, fixed);
+}
+
+// What the forces on i atoms, folded by add_i_forces(), do to the virial.
+template <class K>
+__device__ __forceinline__ void add_i_virial(const K& k, const Sums& sums) {
+  if (k.lane & 3) return;
+  const float4 site = k.cluster.site[k.lane >> 2];
+  const float* total = sums.force[0];
+  k.energies->virial.add_product(from_first(k, {site.x, site.y, site.z}),
+                                 {-total[0], -total[1], -total[2]});
+}
+
+__device__ __forceinline__ void add_energy(double value, int64_t* total, int lane) {
+  const long long sum = warp_sum(to_fixed(value, kEnergyScale));
+  if (lane == 0) add_fixed(total, sum);
+}
+
+template <class K>
+__device__ __forceinline__ void add_energies(const K& k, int64_t* place) {
+  add_energy(k.energies->form, place, k.lane);
+  add_energy(k.energies->coulomb, place + 1, k.lane);
+#pragma unroll
+  for (int part = 0; part < Symmetric::kParts; ++part)
+    add_energy(k.energies->virial[part], place + 2 + part, k.lane);
+}
+
+}  // namespace quiltmd::pairs
