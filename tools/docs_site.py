@@ -5,6 +5,7 @@ The pages stay readable where they are, in the repository; this makes a site of 
 
 - files outside of `docs` that a page links to become pages of the site, code as code;
 - links to them lead there, so that mkdocs checks every one;
+- API pages have the names of whole folders (`api_names.py`);
 - equations in TeX become MathML, which browsers show without a script from elsewhere.  A mistake
   in one ends the build.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import html
 import posixpath
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +23,9 @@ from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+sys.path.insert(0, str(Path(__file__).parent))  # mkdocs loads hooks by their files
+from api_names import with_names
 
 ROOT = Path(__file__).resolve().parents[1]
 # Pages with a place of their own in the navigation; all other files outside of `docs` are below
@@ -120,6 +125,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     origin = origins().get(uri)
     if origin is None:
         return markdown
+    markdown = with_names(markdown)
 
     def relink(match: re.Match[str]) -> str:
         path = target(origin, match[1])

@@ -37,7 +37,9 @@ Stage rescaling_stage(const Parameters& parameters, CellNoise noise) {
   return {sum, act};
 }
 
-Barostat rescaling(const Parameters& parameters, const BarostatInput& input, CellNoise noise) {
+}  // namespace
+
+Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input, CellNoise noise) {
   const double time_constant = parameters.number("time_constant");
   if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
   Barostat barostat = barostat_of_axes(parameters);
@@ -45,20 +47,6 @@ Barostat rescaling(const Parameters& parameters, const BarostatInput& input, Cel
     mobility *= barostat.stage.every * input.timestep / (3 * time_constant);
   barostat.stage.act = rescaling_stage(parameters, noise);
   return barostat;
-}
-
-}  // namespace
-
-Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input) {
-  if (!(input.temperature > 0))
-    throw Error(
-        "cell_rescaling needs a temperature for the fluctuations of the box: use langevin_middle, "
-        "or add a thermostat");
-  return rescaling(parameters, input, CellNoise::kThermal);
-}
-
-Barostat berendsen_barostat(const Parameters& parameters, const BarostatInput& input) {
-  return rescaling(parameters, input, CellNoise::kNone);
 }
 
 }  // namespace quiltmd

@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,51 +14,19 @@
 namespace quiltmd {
 namespace {
 
-constexpr const char* kTemperature[] = {"temperature"};
-constexpr const char* kTemperatureAndFriction[] = {"temperature", "friction"};
-constexpr const char* kPressure[] = {"pressure_x", "pressure_y", "pressure_z"};
-
-template <class Make>
-struct Named {
-  std::string_view name;
-  Make make;
-  // Parameters that may change while a simulation goes on, of each heat bath where groups have baths.
-  std::span<const char* const> conditions;
-};
-
-constexpr Named<StepPlan (*)(const Parameters&, const Thermostat*)> kIntegrators[] = {
-    {"langevin_middle", langevin_middle, kTemperatureAndFriction},
-    {"velocity_verlet", velocity_verlet, {}},
-};
-
-constexpr Named<Thermostat (*)(const Parameters&, const ThermostatInput&)> kThermostats[] = {
-    {"velocity_rescaling", velocity_rescaling, kTemperature},
-    {"nose_hoover", nose_hoover, kTemperature},
-    {"andersen", andersen, kTemperature},
-    {"berendsen", berendsen_thermostat, kTemperature},
-};
-
-constexpr Named<Barostat (*)(const Parameters&, const BarostatInput&)> kBarostats[] = {
-    {"cell_rescaling", cell_rescaling, kPressure},
-    {"berendsen", berendsen_barostat, kPressure},
-    {"monte_carlo", monte_carlo_barostat, kPressure},
-};
-
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
-template <class Make, size_t N>
-const Named<Make>& find(const Named<Make> (&known)[N], std::string_view kind, const char* what) {
+template <class K>
+const K& find(const ByName<K>& known, const std::string& kind, const char* what) {
+  const auto found = known.find(kind);
+  if (found != known.end()) return found->second;
   std::vector<std::string> names;
-  for (const Named<Make>& one : known) {
-    if (one.name == kind) return one;
-    names.emplace_back(one.name);
-  }
-  throw Error(std::string("unknown ") + what + " '" + std::string(kind) + "': choose from " +
-              listed(names));
+  for (const auto& [name, one] : known) names.push_back(name);
+  throw Error(std::string("unknown ") + what + " '" + kind + "': choose from " + listed(names));
 }
 
 CentreOfMass centre_of_mass_from(const Parameters& parameters) {
@@ -78,7 +44,7 @@ CentreOfMass centre_of_mass_from(const Parameters& parameters) {
 
 // Adds the barostat to a plan that is complete otherwise.
 void add_barostat(const Parameters& parameters, int large_molecules, StepPlan& plan) {
-  const auto& known = find(kBarostats, parameters.kind, "barostat");
+  const auto& known = find(barostats(), parameters.kind, "barostat");
   const double temperature = plan.baths.one_temperature ? plan.baths.temperature : 0;
   Barostat barostat = known.make(parameters, {plan.timestep, temperature, large_molecules});
   if (barostat.stage.every % plan.long_range_every != 0)
@@ -152,11 +118,11 @@ IntegratorSettings with_conditions(IntegratorSettings settings,
         owner.emplace(name + bath_suffix(k), &part);
     }
   };
-  own(settings.integrator, find(kIntegrators, settings.integrator.kind, "integrator"));
+  own(settings.integrator, find(integrators(), settings.integrator.kind, "integrator"));
   if (settings.thermostat)
-    own(*settings.thermostat, find(kThermostats, settings.thermostat->kind, "thermostat"));
+    own(*settings.thermostat, find(thermostats(), settings.thermostat->kind, "thermostat"));
   if (settings.barostat)
-    own(*settings.barostat, find(kBarostats, settings.barostat->kind, "barostat"));
+    own(*settings.barostat, find(barostats(), settings.barostat->kind, "barostat"));
   for (const auto& [name, value] : conditions) {
     const auto found = owner.find(name);
     if (found == owner.end()) {
@@ -191,7 +157,7 @@ size_t baths_of_groups(const IntegratorSettings& settings) {
 StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreedom& freedom,
                         int large_molecules) {
   const Parameters& parameters = settings.integrator;
-  const auto& known = find(kIntegrators, parameters.kind, "integrator");
+  const auto& known = find(integrators(), parameters.kind, "integrator");
   const double timestep = parameters.number("timestep");
   if (!(timestep > 0)) throw Error("the time step must be positive");
   const int long_range_every = parameters.integer("long_range_every");
@@ -205,7 +171,7 @@ StepPlan make_step_plan(const IntegratorSettings& settings, const DegreesOfFreed
   if (settings.thermostat) {
     ThermostatInput input{timestep, shared_by, {}};
     for (const Freedom& one : freedom.of_baths) input.of_baths.push_back(one.shared_by(at_rest));
-    thermostat = find(kThermostats, settings.thermostat->kind, "thermostat")
+    thermostat = find(thermostats(), settings.thermostat->kind, "thermostat")
                      .make(*settings.thermostat, input);
   }
   StepPlan plan = known.make(parameters, thermostat ? &*thermostat : nullptr);

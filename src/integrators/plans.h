@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integrators, thermostats and barostats there are: one line each here and in plans.cpp, one file each beside.
+// The integrators, thermostats and barostats there are: one file each in schemes/, thermostats/ and barostats/,
+// which the build finds (cmake/kinds.cmake); and what they share.
 #pragma once
 
+#include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +19,19 @@ inline bool has_groups(const Parameters& parameters) { return parameters.values.
 inline std::string bath_suffix(int64_t bath) { return "_" + std::to_string(bath); }
 inline std::string bath_name(int64_t bath) { return "heat bath " + std::to_string(bath + 1); }
 
+// How plans of a kind are made of its parameters, and those of the parameters that may change while a
+// simulation goes on (of each heat bath, where groups have baths).
+template <class Make>
+struct Kind {
+  Make* make;
+  std::span<const char* const> conditions;
+};
+template <class K>
+using ByName = std::map<std::string, K, std::less<>>;
+
 // `thermostat` is null where there is none; an integrator that takes none refuses it by name.
-StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermostat);
-StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat);
+using IntegratorKind = Kind<StepPlan(const Parameters& parameters, const Thermostat* thermostat)>;
+const ByName<IntegratorKind>& integrators();
 
 // What a thermostat knows of the integrator that it goes with.
 struct ThermostatInput {
@@ -25,6 +39,10 @@ struct ThermostatInput {
   double degrees_of_freedom;     // that the kinetic energy is shared by
   std::vector<double> of_baths;  // the same by heat bath of groups
 };
+using ThermostatKind = Kind<Thermostat(const Parameters& parameters, const ThermostatInput& input)>;
+const ByName<ThermostatKind>& thermostats();
+inline constexpr const char* kTemperature[] = {"temperature"};
+
 int steps_between_actions(const Parameters& parameters);
 // A heat bath with a time constant; the names of its parameters end in `suffix`, `time` (ps) is that between actions.
 struct CoupledBath {
@@ -34,10 +52,10 @@ struct CoupledBath {
 CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& suffix, double time);
 StepTask sum_kinetic_energy();                     // of all ranks, into sums[0]
 StepTask sum_kinetic_energy_of_groups(int baths);  // into the first of `sums`, by heat bath
-Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input);
-Thermostat andersen(const Parameters& parameters, const ThermostatInput& input);
-Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input);
-Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input);
+enum class VelocityNoise;
+// Multiplies all velocities, or those of each group with a bath, by one factor.
+Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input,
+                              VelocityNoise noise);
 
 // What a barostat knows of integrator and thermostat.
 struct BarostatInput {
@@ -45,8 +63,11 @@ struct BarostatInput {
   double temperature;   // K; 0: there is no heat bath, or several that differ
   int large_molecules;  // those that have several hydrogen groups
 };
-Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input);
-Barostat monte_carlo_barostat(const Parameters& parameters, const BarostatInput& input);
-Barostat berendsen_barostat(const Parameters& parameters, const BarostatInput& input);
+using BarostatKind = Kind<Barostat(const Parameters& parameters, const BarostatInput& input)>;
+const ByName<BarostatKind>& barostats();
+inline constexpr const char* kPressure[] = {"pressure_x", "pressure_y", "pressure_z"};
+
+enum class CellNoise;
+Barostat cell_rescaling(const Parameters& parameters, const BarostatInput& input, CellNoise noise);
 
 }  // namespace quiltmd

@@ -66,12 +66,6 @@ Thermostat rescaling_of_groups(const Parameters& parameters, const ThermostatInp
   return made;
 }
 
-Thermostat rescaling(const Parameters& parameters, const ThermostatInput& input,
-                     VelocityNoise noise) {
-  return has_groups(parameters) ? rescaling_of_groups(parameters, input, noise)
-                                : rescaling_of_all(parameters, input, noise);
-}
-
 }  // namespace
 
 StepTask sum_kinetic_energy() {
@@ -107,12 +101,10 @@ CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& s
   return {temperature, {kBoltzmann * temperature, std::exp(-time / time_constant), 0}};
 }
 
-Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input) {
-  return rescaling(parameters, input, VelocityNoise::kThermal);
-}
-
-Thermostat berendsen_thermostat(const Parameters& parameters, const ThermostatInput& input) {
-  return rescaling(parameters, input, VelocityNoise::kNone);
+Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input,
+                              VelocityNoise noise) {
+  return has_groups(parameters) ? rescaling_of_groups(parameters, input, noise)
+                                : rescaling_of_all(parameters, input, noise);
 }
 
 }  // namespace quiltmd

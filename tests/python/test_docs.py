@@ -21,7 +21,9 @@ from documents import PAGES, ROOT, Block, blocks, dead_links
 from nbclient import NotebookClient
 
 import quiltmd
+from quiltmd import Barostat, Thermostat
 from quiltmd.commands.cli import app
+from quiltmd.description.choices import choices_of
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.inputs.control_files import read_control
 from quiltmd.prediction.machine import read_machine
@@ -35,6 +37,9 @@ else:
 
 SHELLS = ("sh", "bash", "console")
 CONTROL = ("mdp", "mdin")
+sys.path.insert(0, str(ROOT / "tools"))
+from api_names import with_names  # noqa: E402
+
 COMMAND = typer.main.get_command(app)
 # What a page's blocks are changed by, so that they run here, and soon.
 SHORTER = (
@@ -224,6 +229,16 @@ def test_the_api_pages_have_every_name_once() -> None:
     shown = [
         name
         for page in (ROOT / "docs" / "api").glob("*.md")
-        for name in re.findall(r"^::: quiltmd\.(\w+)$", page.read_text(), re.MULTILINE)
+        for name in re.findall(r"^::: quiltmd\.(\w+)$", with_names(page.read_text()), re.MULTILINE)
     ]
     assert sorted(shown) == sorted(quiltmd.__all__)
+
+
+@pytest.mark.parametrize(
+    ("base", "page"), [(Thermostat, "integrators.md"), (Barostat, "barostats.md")]
+)
+def test_the_theory_lists_every_choice(base: type[Any], page: str) -> None:
+    """A row of kind and class for each thermostat and barostat."""
+    rows = (ROOT / "docs" / "theory" / page).read_text()
+    for kind, choice in choices_of(base).items():
+        assert f"| `{kind}` | `{choice.__name__}` |" in rows

@@ -20,7 +20,6 @@ from boxes import (
 
 import quiltmd
 from quiltmd import (
-    AndersenThermostat,
     BathGroup,
     LangevinMiddle,
     Nonbonded,
@@ -31,6 +30,7 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
+from quiltmd.description.choices import choices_of
 from quiltmd.inputs.standard_systems import system_files
 
 STEPS = 64
@@ -60,22 +60,24 @@ class Rescaled:
     thermostat: Thermostat
 
 
-RESCALED = [
-    Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
-    Rescaled(IMPULSES[0], VelocityRescaling(time_constant=0.1, seed=5, every=6)),
-    Rescaled(IMPULSES[0], NoseHooverChain(350, time_constant=0.05, every=3)),
-    Rescaled(NVE, VelocityRescaling(groups=SCALED, seed=5, every=4)),
-    Rescaled(IMPULSES[0], NoseHooverChain(groups=SCALED, every=3)),
-    Rescaled(IMPULSES[0], AndersenThermostat(time_constant=0.1, seed=5, every=3)),
-]
-ENSEMBLES = pytest.mark.parametrize(
-    "integrator",
-    [NVE, NVT, GROUPS, *IMPULSES, *RESCALED],
-    ids=[
-        *("nve", "nvt", "groups", "nve-3", "nvt-2", "rescaled", "rescaled-6", "chain"),
-        *("rescaled-groups", "chains", "andersen"),
-    ],
-)
+def seeded(kind: type[Thermostat], **settings: Any) -> Thermostat:
+    made: Any = kind(**settings)
+    return replace(made, seed=5) if hasattr(made, "seed") else made
+
+
+# Every thermostat, and two with baths for groups of atoms.
+RESCALED = {
+    "rescaled": Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
+    **{
+        name: Rescaled(IMPULSES[0], seeded(kind, temperature=350, time_constant=0.1, every=6))
+        for name, kind in choices_of(Thermostat).items()
+    },
+    "rescaled-groups": Rescaled(NVE, VelocityRescaling(groups=SCALED, seed=5, every=4)),
+    "chains": Rescaled(IMPULSES[0], NoseHooverChain(groups=SCALED, every=3)),
+}
+RUNS = {"nve": NVE, "nvt": NVT, "groups": GROUPS, "nve-3": IMPULSES[0], "nvt-2": IMPULSES[1]}
+RUNS |= RESCALED
+ENSEMBLES = pytest.mark.parametrize("integrator", RUNS.values(), ids=RUNS)
 # Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
 CALM: dict[str, Any] = {"list_life": 7, "list_buffer": 0.1}
 HASTY: dict[str, Any] = {"list_life": 20, "list_buffer": 0.04}
@@ -247,7 +249,7 @@ def test_a_stopped_run_shows_states_of_the_straight_one(
 
 @pytest.mark.parametrize(
     "integrator",
-    [NVT, RESCALED[0], *RESCALED[-2:]],
+    [NVT, *(RESCALED[name] for name in ("rescaled", "chains", "andersen"))],
     ids=["langevin", "rescaled", "rescaled-groups", "chains"],
 )
 def test_heat_goes_on_across_ranks(peptide: tuple[Any, Any], integrator: Any) -> None:

@@ -16,6 +16,7 @@
 #include "device/host/kernels.h"
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
+#include "integrators/plans.h"
 #include "runtime/collect.h"
 #include "runtime/link_finder.h"
 #include "runtime/rank.h"
@@ -217,21 +218,16 @@ struct Scenario {
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
     {"PME every second step, Verlet", true, "velocity_verlet", nullptr, 2},
-    {"PME, Verlet and velocity rescaling", true, "velocity_verlet", "velocity_rescaling", 1},
-    {"PME, Verlet and a Nose-Hoover chain", true, "velocity_verlet", "nose_hoover", 2},
-    {"PME, Verlet and Andersen", true, "velocity_verlet", "andersen", 1},
     {"cutoff, Langevin", false, "langevin_middle", nullptr, 1},
-    {"PME, Langevin and cell rescaling", true, "langevin_middle", nullptr, 1, "cell_rescaling"},
     {"PME, Verlet, velocity and cell rescaling", true, "velocity_verlet", "velocity_rescaling", 2,
      "cell_rescaling"},
-    {"PME, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 1, "monte_carlo"},
     {"PME, Verlet, velocity rescaling and Monte Carlo", true, "velocity_verlet",
      "velocity_rescaling", 2, "monte_carlo"},
     {"PME, Langevin of two baths", true, "langevin_middle", nullptr, 2, nullptr, false, false,
      true},
     {"PME, Verlet and velocity rescaling of two baths", true, "velocity_verlet",
      "velocity_rescaling", 2, "cell_rescaling", false, false, true},
-    {"PME, Verlet and two Nose-Hoover chains", true, "velocity_verlet", "nose_hoover", 1, nullptr,
+    {"PME, Verlet and two Nose-Hoover chains", true, "velocity_verlet", "nose_hoover", 2, nullptr,
      false, false, true},
     {"implicit solvent, Langevin", false, "langevin_middle", nullptr, 1, nullptr, true},
     {"PME and Lennard-Jones PME, Langevin", true, "langevin_middle", nullptr, 1, "cell_rescaling",
@@ -240,6 +236,16 @@ constexpr Scenario kScenarios[] = {
      true},
     {"alchemical atoms, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
      "cell_rescaling", false, false, false, true}};
+
+// These, every thermostat and every barostat.
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all(std::begin(kScenarios), std::end(kScenarios));
+  for (const auto& [name, kind] : thermostats())
+    all.push_back({name.c_str(), true, "velocity_verlet", name.c_str(), 1});
+  for (const auto& [name, kind] : barostats())
+    all.push_back({name.c_str(), true, "langevin_middle", nullptr, 1, name.c_str()});
+  return all;
+}
 
 ImplicitSolvent solvent_of(const System& system) {
   ImplicitSolvent solvent;
@@ -381,7 +387,7 @@ std::vector<RankView> views_of(const Prepared& p, int ranks,
 }
 
 void no_run_has_hazards(int ranks, MeshSharing mesh) {
-  for (const Scenario& c : kScenarios) {
+  for (const Scenario& c : scenarios()) {
     const Prepared p = prepare(c, true);
     const auto views = views_of(p, ranks, mesh);
     auto ends = make_local_transport(ranks);
@@ -452,7 +458,7 @@ HostState end_of(const Scenario& c, int ranks, MeshSharing mesh, MessageRoute ro
 }
 
 void a_communicator_leaves_hazards_none_and_bits_alone(int ranks, MeshSharing mesh) {
-  for (const Scenario& c : kScenarios) {
+  for (const Scenario& c : scenarios()) {
     const HostState a = end_of(c, ranks, mesh, MessageRoute::kStaged);
     const HostState b = end_of(c, ranks, mesh, MessageRoute::kNccl);
     CHECK(same(a.positions, b.positions) && same(a.velocities, b.velocities));
@@ -461,7 +467,7 @@ void a_communicator_leaves_hazards_none_and_bits_alone(int ranks, MeshSharing me
 }
 
 void null_finds_none_either() {
-  for (const Scenario& c : kScenarios) {
+  for (const Scenario& c : scenarios()) {
     const Prepared p = prepare(c, false);  // null finds no bonded terms, and runs do not go without
     auto ends = make_local_transport(1);
     NullDevice device;
@@ -530,7 +536,7 @@ void recorded_blocks_follow_conditions() {
 
 // A barostat finds the box on the device, and the constants of other lambdas, in recorded blocks as in launches.
 void recorded_blocks_rescale() {
-  for (const Scenario& c : kScenarios) {
+  for (const Scenario& c : scenarios()) {
     if (!c.barostat) continue;
     const Prepared p = prepare(c, true);
     HostDevice cpu(1, host_kernels());
@@ -605,7 +611,7 @@ void for_all_forces(OneStep& step, const Body& body) {
 }
 
 void no_forces_have_hazards() {
-  for (const Scenario& c : kScenarios) {
+  for (const Scenario& c : scenarios()) {
     OneStep step(c);
     for_all_forces(step, [&](const Schedule& forces, Follows follows) {
       for (const Hazard& hazard : step.run(forces, follows)) {

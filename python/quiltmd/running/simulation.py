@@ -113,10 +113,9 @@ class Simulation(Readout):
     integrator:
         `LangevinMiddle` (NVT, the default) or `VelocityVerlet` (NVE).
     thermostat:
-        `VelocityRescaling`, `NoseHooverChain` or `AndersenThermostat`: for NVT with
-        `VelocityVerlet`.
+        A `Thermostat`, such as `VelocityRescaling`: for NVT with `VelocityVerlet`.
     barostat:
-        `CellRescaling` or `MonteCarloBarostat`, for constant pressure.
+        A `Barostat`, such as `CellRescaling`: for constant pressure.
     device, ranks, threads, balance, transport, mesh, patch_reach, workers, hosts:
         Where the simulation runs: see `Execution`.  On devices of one kind, only `patch_reach`
         changes the trajectory, because forces are rounded differently.

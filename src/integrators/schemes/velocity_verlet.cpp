@@ -5,8 +5,9 @@
 #include "integrators/plans.h"
 
 namespace quiltmd {
+namespace {
 
-StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermostat) {
+StepPlan verlet_plan(const Parameters& parameters, const Thermostat* thermostat) {
   const double timestep = parameters.number("timestep");
   const StepTask start{"integrate", [timestep](Device& device, const StepContext& c) {
                          device.launch(VerletStart{c.groups, timestep});
@@ -32,5 +33,9 @@ StepPlan velocity_verlet(const Parameters& parameters, const Thermostat* thermos
   }
   return plan;
 }
+
+}  // namespace
+
+IntegratorKind velocity_verlet_integrator() { return {verlet_plan, {}}; }
 
 }  // namespace quiltmd

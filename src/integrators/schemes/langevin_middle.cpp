@@ -74,11 +74,15 @@ StepPlan middle_of_groups(const Parameters& parameters, const Thermostat* thermo
   return plan;
 }
 
-}  // namespace
-
-StepPlan langevin_middle(const Parameters& parameters, const Thermostat* thermostat) {
+StepPlan middle_plan(const Parameters& parameters, const Thermostat* thermostat) {
   return has_groups(parameters) ? middle_of_groups(parameters, thermostat)
                                 : middle_of_all(parameters, thermostat);
 }
+
+constexpr const char* kTemperatureAndFriction[] = {"temperature", "friction"};
+
+}  // namespace
+
+IntegratorKind langevin_middle_integrator() { return {middle_plan, kTemperatureAndFriction}; }
 
 }  // namespace quiltmd

@@ -101,11 +101,13 @@ Thermostat chains_of_groups(const Parameters& parameters, const ThermostatInput&
   return made;
 }
 
-}  // namespace
-
-Thermostat nose_hoover(const Parameters& parameters, const ThermostatInput& input) {
+Thermostat chains(const Parameters& parameters, const ThermostatInput& input) {
   return has_groups(parameters) ? chains_of_groups(parameters, input)
                                 : chain_of_all(parameters, input);
 }
+
+}  // namespace
+
+ThermostatKind nose_hoover_thermostat() { return {chains, kTemperature}; }
 
 }  // namespace quiltmd

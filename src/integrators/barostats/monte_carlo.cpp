@@ -44,9 +44,7 @@ StepTask decide(const AxisSets& sets, uint64_t seed) {
           }};
 }
 
-}  // namespace
-
-Barostat monte_carlo_barostat(const Parameters& parameters, const BarostatInput& input) {
+Barostat proposals(const Parameters& parameters, const BarostatInput& input) {
   if (!(input.temperature > 0))
     throw Error(
         "monte_carlo needs a temperature to accept changes of the box: use langevin_middle, or add "
@@ -58,5 +56,9 @@ Barostat monte_carlo_barostat(const Parameters& parameters, const BarostatInput&
   barostat.stage.decide = {sum_change(), decide(sets, parameters.seed())};
   return barostat;
 }
+
+}  // namespace
+
+BarostatKind monte_carlo_barostat() { return {proposals, kPressure}; }
 
 }  // namespace quiltmd

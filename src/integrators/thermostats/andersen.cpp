@@ -4,7 +4,9 @@
 #include "integrators/plans.h"
 
 namespace quiltmd {
-Thermostat andersen(const Parameters& parameters, const ThermostatInput& input) {
+namespace {
+
+Thermostat collisions(const Parameters& parameters, const ThermostatInput& input) {
   const int every = steps_between_actions(parameters);
   const double time = every * input.timestep;
   const uint64_t seed = parameters.seed();
@@ -26,5 +28,9 @@ Thermostat andersen(const Parameters& parameters, const ThermostatInput& input) 
                  }}};
   return made;
 }
+
+}  // namespace
+
+ThermostatKind andersen_thermostat() { return {collisions, kTemperature}; }
 
 }  // namespace quiltmd
