@@ -175,6 +175,40 @@ void read_alchemy(const nb::dict& d, System& s) {
     alchemy.states.push_back(lambdas(row));
 }
 
+// A group of a collective restraint: atoms, weights and the atom that images are taken from.
+AtomGroup group_from(const nb::dict& d, size_t atoms) {
+  AtomGroup group{flat<int32_t>(d, "atoms"), flat<double>(d, "weights"),
+                  value<int32_t>(d, "origin")};
+  check_atoms(group.atoms, atoms, "a collective restraint");
+  check_atoms({&group.origin, 1}, atoms, "a collective restraint");
+  if (group.atoms.empty() || group.weights.size() != group.atoms.size())
+    throw Error("a group of a collective restraint needs atoms, and a weight for each");
+  return group;
+}
+
+void read_collective(const nb::dict& d, System& s) {
+  if (!d.contains("collective")) return;
+  const auto part = nb::cast<nb::dict>(d["collective"]);
+  for (const nb::handle item : nb::cast<nb::list>(part["restraints"])) {
+    const auto given = nb::cast<nb::dict>(item);
+    CollectiveRestraint restraint;
+    restraint.name = value<std::string>(given, "name");
+    restraint.kind = collective_kind_named(value<std::string>(given, "kind"));
+    for (const nb::handle group : nb::cast<nb::list>(given["groups"]))
+      restraint.groups.push_back(group_from(nb::cast<nb::dict>(group), s.masses.size()));
+    for (const auto& row : rows<double, 3>(given, "reference"))
+      restraint.reference.push_back({row[0], row[1], row[2]});
+    restraint.contact = value<double>(given, "contact");
+    restraint.exponent = value<int>(given, "exponent");
+    restraint.k = value<double>(given, "k");
+    restraint.width = value<double>(given, "width");
+    restraint.linear = value<double>(given, "linear");
+    restraint.path = rows<double, 2>(given, "path");
+    check(restraint);
+    s.collective.push_back(std::move(restraint));
+  }
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -194,6 +228,7 @@ System system_from(const nb::dict& d) {
                 std::to_string(s.masses.size()) + " atoms: give one for every atom");
   read_solvent(d, s);
   read_alchemy(d, s);
+  read_collective(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;

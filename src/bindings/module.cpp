@@ -156,6 +156,7 @@ nb::dict frame_tensors(const Frame& frame) {
   nb::dict out;
   out["virial"] = to_array(found.virial);
   out["kinetic"] = to_array(found.kinetic);
+  out["collective"] = owned_array<double>(released([&] { return frame.collective(); }));
   if (auto alchemical = released([&] { return frame.alchemical(); })) {
     const auto& slopes = alchemical->slopes.of;
     out["state_energies"] = owned_array<double>(std::move(alchemical->states));

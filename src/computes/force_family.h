@@ -68,6 +68,14 @@ struct Handover {
   // What has been added for proxies, to the owners of these, who add it to theirs. Zero when a step begins:
   // the schedule clears those of proxies, and work of a later phase those of owned atoms.
   std::vector<int64_t*> sums = {};
+  // What each rank has found of the same few numbers, wherever its atoms are: every rank gets the totals.
+  struct Total {
+    int64_t* sums;
+    int count;
+  };
+  std::vector<Total> totals = {};
+
+  size_t arrays() const { return values.size() + sums.size() + totals.size(); }
 };
 
 // Where a family counts the terms that it has placed in a rebuild, by kind: all ranks together must have
@@ -99,6 +107,8 @@ class ForceFamily : public Rebuilt {
   // By phase, but for the last one, alike on all ranks.
   virtual std::vector<Handover> handovers() { return {}; }
   virtual PlacedTerms placed_terms() const { return {}; }
+  // Of collective restraints at rest, by restraint, when conditions have changed.
+  virtual void take_centres(const std::vector<double>& /*centres*/) {}
 };
 
 // What families are made of, on one rank.
@@ -108,6 +118,7 @@ struct FamilySetup {
   const PairParameters& pairs;
   const PackedPairs& packed_pairs;
   const ListMemory* pair_lists;  // null without a cutoff and in implicit solvent
+  double timestep;               // ps
   const char* forces;            // of the family, as errors name them
 
   // Throws Error, naming the forces, where there are no pair lists.

@@ -32,6 +32,9 @@ struct PressureBath {
 // By which set_conditions() knows the strength of restraints.
 inline constexpr const char* kRestraintStrength = "restraints";
 
+// And before its name the centre of a collective restraint.
+inline constexpr const char* kRestraintCentre = "centre of ";
+
 // No initialisers: a GPU keeps a copy of the heat bath in shared memory.
 struct Conditions {
   HeatBath bath;

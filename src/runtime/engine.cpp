@@ -61,6 +61,23 @@ Lambdas take_lambdas(std::map<std::string, double>& values, const System& system
   return lambdas;
 }
 
+// The same of centres of collective restraints, which conditions know by name.
+std::vector<double> take_restraint_centres(std::map<std::string, double>& values,
+                                           const System& system, std::vector<double> centres) {
+  for (size_t r = 0; r < centres.size(); ++r) {
+    const CollectiveRestraint& restraint = system.collective[r];
+    const auto given = values.extract(kRestraintCentre + restraint.name);
+    if (!given) continue;
+    if (restraint.path.size() > 1)
+      throw Error("the centre of restraint '" + restraint.name +
+                  "' follows its path and cannot be set: leave out the path");
+    if (!std::isfinite(given.mapped()))
+      throw Error("the centre of restraint '" + restraint.name + "' must be a finite number");
+    centres[r] = given.mapped();
+  }
+  return centres;
+}
+
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
   std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
   for (const Vec3d& x : positions) weights[static_cast<size_t>(patch_of(grid, x))] += 1;
@@ -78,6 +95,8 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
       lists_(lists),
       run_(run) {
   if (system_.alchemy) lambdas_ = system_.alchemy->start;
+  for (const CollectiveRestraint& restraint : system_.collective)
+    restraint_centres_.push_back(restraint.path.front()[1]);
   if (run.ranks < 1 || run.threads < 1) throw Error("ranks and threads must be at least 1");
   if (run.own && (run.own->rank < 0 || run.own->rank >= run.ranks))
     throw Error("rank " + std::to_string(run.own->rank) + " does not exist: there are " +
@@ -446,6 +465,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   std::map<std::string, double> of_dynamics = values;
   const double restraint_strength = take_restraint_strength(of_dynamics, restraint_strength_);
   const Lambdas lambdas = take_lambdas(of_dynamics, system_, lambdas_);
+  std::vector<double> centres = take_restraint_centres(of_dynamics, system_, restraint_centres_);
   IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
   const BathSettings baths =
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
@@ -455,6 +475,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   integrator_ = std::move(changed);
   setup_->restraint_strength = restraint_strength_ = restraint_strength;
   take_lambdas(*setup_, lambdas_ = lambdas);
+  setup_->restraint_centres = restraint_centres_ = std::move(centres);
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   entered_.reset();

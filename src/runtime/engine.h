@@ -166,6 +166,7 @@ class Engine {
   IntegratorSettings integrator_;
   double restraint_strength_ = 1;
   Lambdas lambdas_{};
+  std::vector<double> restraint_centres_;  // of collective restraints
   ListSettings lists_;
   RunSettings run_;
   std::unique_ptr<Setup> setup_;

@@ -71,6 +71,12 @@ std::optional<AlchemicalEnergies> Frame::alchemical() const {
   return found;
 }
 
+std::vector<double> Frame::collective() const {
+  require(contents_.energies, "energies");
+  const std::vector<double> all = sums();
+  return {all.end() - static_cast<ptrdiff_t>(system_.collective.size()), all.end()};
+}
+
 double Frame::heat() const { return sums()[kHeat]; }
 
 std::map<std::string, double> Frame::energies() const {

@@ -77,9 +77,10 @@ class Frame {
   std::map<std::string, double> energies() const;
   Tensors tensors() const;                               // evaluated with the energies
   std::optional<AlchemicalEnergies> alchemical() const;  // evaluated with the energies
-  double heat() const;                                   // that the thermostat has put in, kJ/mol
-  std::vector<Vec3d> positions() const;                  // input order
-  HostState state() const;                               // input order
+  std::vector<double> collective() const;  // values of collective restraints, with the energies
+  double heat() const;                     // that the thermostat has put in, kJ/mol
+  std::vector<Vec3d> positions() const;    // input order
+  HostState state() const;                 // input order
 
  private:
   void require(bool has, const char* what) const;

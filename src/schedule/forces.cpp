@@ -90,8 +90,7 @@ std::vector<Edge> edges_of_step(const RankMemory& memory, Reach reach) {
   std::vector<Edge> edges{Edge::kPositions, Edge::kForces};
   size_t arrays = 0;
   for (const auto& family : memory.families)
-    for (const Handover& handover : family->handovers())
-      arrays += handover.values.size() + handover.sums.size();
+    for (const Handover& handover : family->handovers()) arrays += handover.arrays();
   for (size_t n = 0; n < arrays; ++n) edges.push_back(handover_edge(n));
   if (reach == Reach::kAll && memory.long_range) {
     const std::vector<Edge> of_sum = memory.long_range->edges();
@@ -246,6 +245,8 @@ class ForceTasks {
     family.owned = family.done;
     for (int64_t* sums : handover.sums)
       append(family.owned, return_sums(sums, family.done_with_proxies));
+    for (const Handover::Total& total : handover.totals)
+      family.owned.push_back(add_total(total, family.done));
     family.proxies = family.owned;
     append(family.proxies, proxies_);
     for (float* values : handover.values) append(family.proxies, send_values(values, family.done));
@@ -270,6 +271,25 @@ class ForceTasks {
             m.device.launch(m.exchange.add_sums(e, sums, in), Stream::kHalo);
           }));
     return tasks;
+  }
+
+  // The sum over all ranks, once the tasks `done` have made that of this one; returns the last task.
+  TaskId add_total(const Handover::Total& total, std::vector<TaskId> done) {
+    const Edge edge = handover_edge(handed_over_++);
+    const auto words = static_cast<size_t>(total.count);
+    for (const int peer : view_.peers())
+      done.push_back(s_.add_send({"totals.send", Priority::kHalo, Stream::kHalo}, done,
+                                 {edge, peer, words}, [&m = m_, total](const Outlet& out) {
+                                   m.device.launch(SendSums{total.sums, total.count, out},
+                                                   Stream::kHalo);
+                                 }));
+    for (const int peer : view_.peers())
+      done = {s_.add_receive({"totals.add", Priority::kHalo, Stream::kHalo}, done,
+                             {edge, peer, words}, [&m = m_, total](const Inlet& in) {
+                               m.device.launch(ReceiveSums{total.sums, total.count, in},
+                                               Stream::kHalo);
+                             })};
+    return done.back();
   }
 
   // Values of owned atoms, once the tasks `done` have made them, to the proxies of others; returns the tasks

@@ -34,8 +34,7 @@ std::unique_ptr<ListMemory> make_lists(const Setup& setup, const SlotMemory& slo
 RankMemory::RankMemory(const Setup& shared, Device& on)
     : setup(shared),
       device(on),
-      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms,
-            shared.system.alchemy ? AlchemicalSums::kinds(shared.system) : shared.energy_kinds(),
+      slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, shared.accumulators(),
             shared.plan.variables.size()),
       exchange(slots, atoms_in_terms(shared.system)),
       groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance,
@@ -53,8 +52,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 std::vector<std::unique_ptr<ForceFamily>> RankMemory::make_families() const {
   std::vector<std::unique_ptr<ForceFamily>> made;
   for (const Family& family : setup.families)
-    made.push_back(family.make(
-        {slots, setup.nonbonded, setup.pairs, setup.packed_pairs, lists.get(), family.forces}));
+    made.push_back(family.make({slots, setup.nonbonded, setup.pairs, setup.packed_pairs,
+                                lists.get(), setup.plan.timestep, family.forces}));
   return made;
 }
 
@@ -69,6 +68,7 @@ void RankMemory::update_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength,
                        setup.lambdas);
   groups.set_baths(setup.plan.baths.of_groups);
+  for (const auto& family : families) family->take_centres(setup.restraint_centres);
   if (!long_range) return;
   long_range->take_box_of_grid();
   long_range->take_lambdas();

@@ -225,6 +225,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   refuse_unsuited(setup, cell);
   set_box(setup, cell, cells);
   if (setup.system.alchemy) take_lambdas(setup, setup.system.alchemy->start);
+  for (const CollectiveRestraint& restraint : setup.system.collective)
+    setup.restraint_centres.push_back(restraint.path.front()[1]);
   setup.packed_pairs = pack_pairs(setup.system, nonbonded);
   setup.pairs = pair_parameters(setup.system, nonbonded, setup.packed_pairs.form);
   const auto& masses = setup.system.masses;

@@ -45,7 +45,8 @@ struct Setup {
   std::shared_ptr<const FmmTables> fmm;  // of the box as it is now; null where there is no such sum
   double restraint_strength = 1;         // see Conditions
   Lambdas lambdas{};                     // with take_lambdas()
-  std::vector<uint8_t> bath_of_group;    // empty: one heat bath has all
+  std::vector<double> restraint_centres;    // of collective restraints
+  std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
   std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)
   DegreesOfFreedom degrees_of_freedom;
   ConstantEnergies constants;
@@ -62,6 +63,12 @@ struct Setup {
   std::vector<ExternalForce> external;  // atoms by internal index
   // Those of the core, and after them one for each force from outside.
   int energy_kinds() const { return kEnergyKinds + static_cast<int>(external.size()); }
+
+  // All, with what lies behind the energies: sums of alchemical atoms, and values of collective restraints last.
+  int accumulators() const {
+    const int energies = system.alchemy ? AlchemicalSums::kinds(system) : energy_kinds();
+    return energies + static_cast<int>(system.collective.size());
+  }
 
   std::vector<Family> families;  // that act in the system
 };

@@ -196,6 +196,11 @@ System with_groups(const System& input) {
   if (!input.molecules.empty()) system.molecules = permuted(input.molecules, order);
   if (system.solvent) system.solvent->atoms = permuted(input.solvent->atoms, order);
   if (system.alchemy) renumber_alchemy(*system.alchemy, internal);
+  for (CollectiveRestraint& restraint : system.collective)
+    for (AtomGroup& group : restraint.groups) {
+      renumber("a collective restraint", group.atoms, internal);
+      group.origin = internal[at(group.origin)];
+    }
   for (Terms& terms : system.terms) renumber(terms.form->noun, terms.atoms, internal);
   renumber("an exclusion", system.exclusions, internal);
   renumber("a constraint", system.constraints, internal);

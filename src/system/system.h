@@ -13,6 +13,7 @@
 
 #include "math/box.h"
 #include "system/alchemy.h"
+#include "system/collective.h"
 #include "system/implicit_solvent.h"
 #include "system/site.h"
 #include "system/term_form.h"
@@ -52,6 +53,7 @@ struct System {
 
   std::optional<ImplicitSolvent> solvent;
   std::optional<Alchemy> alchemy;
+  std::vector<CollectiveRestraint> collective;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

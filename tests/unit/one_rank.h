@@ -236,7 +236,9 @@ class OneRank : private OneGrid, public SlotMemory {
   // With the Lennard-Jones parameters of atoms and room for more slots; nothing is laid out.
   OneRank(Device& device, const System& system, const PatchGrid& on, std::vector<Float2> numbers,
           int more_slots)
-      : OneGrid{on}, SlotMemory(device, system, OneGrid::grid, std::move(numbers), kEnergyKinds) {
+      : OneGrid{on},
+        SlotMemory(device, system, OneGrid::grid, std::move(numbers),
+                   kEnergyKinds + static_cast<int>(system.collective.size())) {
     SlotRoom all = whole_system(system, on);
     for (size_t* room : {&all.state_slots, &all.slots}) *room += static_cast<size_t>(more_slots);
     make_room(all);

@@ -13,6 +13,7 @@
 
 #include "bonded_rank.h"
 #include "check.h"
+#include "collective_restraints.h"
 #include "device/host/kernels.h"
 #include "device/null/hazards.h"
 #include "device/null/null_device.h"
@@ -214,6 +215,7 @@ struct Scenario {
   bool dispersion_mesh = false;
   bool two_baths = false;
   bool alchemy = false;
+  bool collective = false;  // restraints
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -235,7 +237,9 @@ constexpr Scenario kScenarios[] = {
     {"PME and Lennard-Jones PME, Verlet", true, "velocity_verlet", nullptr, 2, nullptr, false,
      true},
     {"alchemical atoms, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
-     "cell_rescaling", false, false, false, true}};
+     "cell_rescaling", false, false, false, true},
+    {"collective restraints, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
+     "cell_rescaling", false, false, false, false, true}};
 
 // These, every thermostat and every barostat.
 std::vector<Scenario> scenarios() {
@@ -306,6 +310,11 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
   if (c.alchemy) {
     system.alchemy = alchemy_of(system);
     nonbonded.dispersion_correction = true;
+  }
+  if (c.collective) {
+    Random random(2);
+    system.collective = all_collectives(system, 30, random);
+    for (CollectiveRestraint& one : system.collective) one.k *= 0.01;
   }
   nonbonded.electrostatics = c.pme ? Electrostatics::kPme : Electrostatics::kCutoff;
   nonbonded.alpha = c.pme ? 3 : 0;

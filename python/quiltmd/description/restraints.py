@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restraints: springs that hold atoms to places, or distances, angles and torsions to values.
 
+Between single atoms they are bonded terms, between groups of atoms collective restraints.
+
 `Restraint` is what a user writes, by selections of atoms; `restrain` makes terms of a System of it.
 Places are those of reference coordinates.  What becomes of them in a box that changes is one choice
 for all: `Scaling`.
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,9 +22,11 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ..errors import QuiltError
 from .checks import any_case, user_settings
+from .collective import GROUPS, NAME, Collective
+from .collective_groups import collective_restraint
 from .selection import select
 from .system import System
-from .units import Degrees, Nanometres, Unit
+from .units import Degrees, Nanometres, Picoseconds, Unit
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
@@ -31,13 +36,18 @@ I32 = npt.NDArray[np.int32]
 Scaling = Literal["com", "all", "none"]
 
 NEVER_LINEAR = 1e6  # nm; a distance beyond all boxes
-_ATOMS = {"position": 1, "distance": 2, "angle": 3, "torsion": 4}
+_SELECTIONS = {"position": 1, **GROUPS}
+_BETWEEN = ("lower", "upper", "linear")
+_COLLECTIVE = ("name", "path", "weights", "origin")  # keys that make a restraint collective
 # The keys that only restraints of some kinds have.
 _OWN = {
     "position": ("radius",),
-    "distance": ("lower", "upper", "linear"),
-    "angle": ("angle", "width"),
-    "torsion": ("angle", "width"),
+    "distance": (*_BETWEEN, *_COLLECTIVE),
+    "angle": ("angle", "width", *_COLLECTIVE),
+    "torsion": ("angle", "width", *_COLLECTIVE),
+    "gyration": (*_BETWEEN, *_COLLECTIVE),
+    "rmsd": (*_BETWEEN, *_COLLECTIVE),
+    "coordination": ("lower", "upper", "contact", "exponent", "name", "path"),
 }
 
 
@@ -53,11 +63,15 @@ class Restraint:
         its reference position; with three values of k, E = sum of k/2 x^2 over the axes.
         "distance": E = k/2 (r - lower)^2 below `lower`, k/2 (r - upper)^2 above `upper`, and linear
         from `linear` on.  "angle", "torsion": E = k/2 max(0, |theta - angle| - width)^2.
+        "gyration", "rmsd", "coordination": as distances, of a group's radius of gyration, of its
+        RMSD from the reference positions after optimal superposition, of the number of contacts of
+        two groups.
     select:
-        Selections as for `quiltmd.select`: for a position restraint one of any number of atoms; for
-        a distance, angle or torsion two, three or four of one atom each.
+        Selections as for `quiltmd.select`: one for positions, gyration and rmsd, else two, three or
+        four.  Distances, angles and torsions between groups of several atoms are those of their
+        centres.
     k:
-        Force constant, kJ/mol/nm^2; of angles and torsions kJ/mol/rad^2.
+        Force constant, kJ/mol/nm^2; of angles and torsions kJ/mol/rad^2, of coordination kJ/mol.
     radius:
         Radius of the flat bottom of a position restraint, nm.
     lower, upper, linear:
@@ -65,30 +79,46 @@ class Restraint:
         this length.
     angle, width:
         Degrees.
+    name:
+        Of the columns of a restraint between groups, and for `set_conditions`.
+    path:
+        Points of (ps, value): the centre moves linearly between them, in place of `lower`, `upper`
+        and `angle`.
+    weights:
+        "mass" or "equal": of the atoms in centres, radii of gyration and RMSD.
+    origin:
+        Of each group a selection of the atom from which nearest images of the others are taken; by
+        default that in the middle of the reference positions.
+    contact, exponent:
+        A contact of two atoms at distance r counts 1 / (1 + (r / contact)^exponent); nm, and an
+        even number, by default 6.
     """
 
-    kind: Literal["position", "distance", "angle", "torsion"] = Field(
-        description="What is restrained: position, distance, angle or torsion."
+    kind: Literal[
+        "position", "distance", "angle", "torsion", "gyration", "rmsd", "coordination"
+    ] = Field(
+        description="What is restrained: position, distance, angle, torsion, gyration, rmsd or "
+        "coordination."
     )
     select: str | tuple[str, ...] = Field(
-        description="Atoms: a selection for positions; two, three or four selections of one atom "
-        "each for distances, angles and torsions."
+        description="Atoms: one selection for positions, gyration and rmsd; two for distances and "
+        "coordination, three for angles, four for torsions."
     )
     k: float | tuple[float, float, float] = Field(
-        description="Force constant, kJ/mol/nm^2 (angles, torsions: kJ/mol/rad^2); of positions "
-        "also one for each axis."
+        description="Force constant, kJ/mol/nm^2 (angles, torsions: kJ/mol/rad^2, coordination: "
+        "kJ/mol); of positions also one for each axis."
     )
     radius: Nanometres | None = Field(
         default=None, ge=0, description="Free distance from its place, nm (position)."
     )
     lower: Nanometres | None = Field(
-        default=None, ge=0, description="Distance below which atoms are pushed apart, nm."
+        default=None, ge=0, description="Value below which the spring acts, nm."
     )
     upper: Nanometres | None = Field(
-        default=None, ge=0, description="Distance above which atoms are pulled together, nm."
+        default=None, ge=0, description="Value above which the spring acts, nm."
     )
     linear: Nanometres | None = Field(
-        default=None, gt=0, description="Distance from which the pull stays the same, nm."
+        default=None, gt=0, description="Value from which the pull stays the same, nm."
     )
     angle: Degrees | None = Field(
         default=None, ge=-360, le=360, description="Angle or torsion, degrees."
@@ -96,13 +126,35 @@ class Restraint:
     width: Degrees | None = Field(
         default=None, ge=0, le=180, description="Free deviation from the angle, degrees."
     )
+    name: str | None = Field(
+        default=None, pattern=NAME, description="Name of a restraint between groups, for columns."
+    )
+    path: tuple[tuple[Picoseconds, float], ...] | None = Field(
+        default=None,
+        min_length=2,
+        description="Centre over time, linear between points of (ps, value).",
+    )
+    weights: Literal["mass", "equal"] | None = Field(
+        default=None, description="Weights of atoms in a group: mass (default) or equal."
+    )
+    origin: str | tuple[str, ...] | None = Field(
+        default=None,
+        description="Atom of each group from which nearest images of the others are taken.",
+    )
+    contact: Nanometres | None = Field(
+        default=None, gt=0, description="Distance at which a contact counts one half, nm."
+    )
+    exponent: int | None = Field(
+        default=None, ge=2, le=24, multiple_of=2, description="Decay of contacts, an even number."
+    )
 
     @field_validator("k", mode="before")
     @classmethod
     def _in_its_unit(cls, value: Any, info: ValidationInfo) -> Any:
         """Force constants that have a unit as numbers; which unit depends on the kind."""
-        of_angles = info.data.get("kind") in ("angle", "torsion")
-        unit = Unit("kJ/mol/rad^2" if of_angles else "kJ/mol/nm^2")
+        kind = info.data.get("kind")
+        by = {"angle": "/rad^2", "torsion": "/rad^2", "coordination": ""}.get(str(kind), "/nm^2")
+        unit = Unit("kJ/mol" + by)
         several = isinstance(value, list | tuple)
         return tuple(map(unit.read, value)) if several else unit.read(value)
 
@@ -110,21 +162,45 @@ class Restraint:
         for name in dict.fromkeys(key for keys in _OWN.values() for key in keys):
             if getattr(self, name) is not None and name not in _OWN[self.kind]:
                 raise ValueError(f"a restraint of the kind {self.kind} has no {name}")
-        if len(self.selections) != _ATOMS[self.kind]:
+        if len(self.selections) != _SELECTIONS[self.kind]:
             raise ValueError(
-                f"a restraint of the kind {self.kind} needs {_ATOMS[self.kind]} selections, found "
-                f"{len(self.selections)}"
+                f"a restraint of the kind {self.kind} needs {_SELECTIONS[self.kind]} selections, "
+                f"found {len(self.selections)}"
             )
         if min(self.constants) < 0:
             raise ValueError("k must not be negative")
         if isinstance(self.k, tuple) and (self.kind != "position" or self.radius):
             raise ValueError("only a position restraint without a radius has a k for each axis")
-        if self.kind == "distance" and self.lower is None and self.upper is None:
-            raise ValueError("a distance restraint needs lower, upper, or both")
-        if self.kind == "distance" and not self.bounds[0] <= self.bounds[1] <= self.bounds[2]:
-            raise ValueError("the distances must ascend: lower, upper, linear")
-        if self.kind in ("angle", "torsion") and self.angle is None:
-            raise ValueError(f"a restraint of the kind {self.kind} needs an angle")
+        if self.path is not None:
+            self._check_path()
+        elif self.kind in ("angle", "torsion"):
+            if self.angle is None:
+                raise ValueError(f"a restraint of the kind {self.kind} needs an angle")
+        elif self.kind != "position":
+            self._check_bounds()
+        if self.kind == "coordination" and self.contact is None:
+            raise ValueError("a restraint of the kind coordination needs a contact distance")
+
+    def _check_path(self) -> None:
+        assert self.path is not None
+        for key in ("lower", "upper", "angle"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key}: the centre follows the path; give one of the two")
+        times = [time for time, _ in self.path]
+        if times[0] < 0 or any(a >= b for a, b in pairwise(times)):
+            raise ValueError("path: needs points whose times, ps, are not negative and ascend")
+
+    def _check_bounds(self) -> None:
+        if self.lower is None and self.upper is None:
+            raise ValueError(f"a {self.kind} restraint needs lower, upper, or both")
+        if not self.bounds[0] <= self.bounds[1] <= self.bounds[2]:
+            raise ValueError("the values must ascend: lower, upper, linear")
+
+    @property
+    def is_collective(self) -> bool:
+        """Whether it is one between groups, whatever it selects."""
+        is_of_atoms = self.kind in ("position", "distance", "angle", "torsion")
+        return not is_of_atoms or any(getattr(self, key) is not None for key in _COLLECTIVE)
 
     @property
     def selections(self) -> tuple[str, ...]:
@@ -138,12 +214,23 @@ class Restraint:
 
     @property
     def bounds(self) -> tuple[float, float, float]:
-        """Of a distance: lower, upper, linear."""
+        """Of a value that is no angle: lower, upper, linear."""
         lower = self.upper if self.lower is None else self.lower
         upper = self.lower if self.upper is None else self.upper
         assert lower is not None
         assert upper is not None
         return lower, upper, NEVER_LINEAR if self.linear is None else self.linear
+
+    @property
+    def spring(self) -> tuple[tuple[tuple[float, float], ...], float, float]:
+        """Path of the centre, width and linear, the last from the edge of the width."""
+        if self.kind in ("angle", "torsion"):
+            at_rest = ((0.0, 0.0 if self.angle is None else self.angle),)
+            return self.path or at_rest, self.width or 0.0, NEVER_LINEAR
+        if self.path is not None:
+            return self.path, 0.0, NEVER_LINEAR if self.linear is None else self.linear
+        lower, upper, linear = self.bounds
+        return ((0.0, (lower + upper) / 2),), (upper - lower) / 2, linear - upper
 
 
 @dataclass(frozen=True)
@@ -223,10 +310,15 @@ def restrain(
         raise QuiltError(f"scaling must be 'com', 'all' or 'none', not {scaling!r}")
     parts = [] if held is None else [held]
     rows: dict[str, list[tuple[list[int], list[float]]]] = {}
+    cell = None if box is None else np.asarray(box, dtype=np.float64)
+    places = np.asarray(positions, dtype=np.float64)
+    collective = [] if system.collective is None else list(system.collective.restraints)
     for number, one in enumerate(restraints, 1):
         try:
             if one.kind == "position":
                 parts.append(_held(system, one))
+            elif one.is_collective or _selects_several(system, one):
+                collective.append(collective_restraint(system, one, number, places, cell))
             else:
                 rows.setdefault(one.kind, []).append((_single_atoms(system, one), _values(one)))
         except QuiltError as error:
@@ -237,11 +329,16 @@ def restrain(
         _add(system, changed, kind, atoms, np.array([values for _, values in terms]))
     together = Held.joined(parts)
     if len(together.atoms):
-        cell = None if box is None else np.asarray(box)
-        places = _places(system, together, np.asarray(positions), cell, scaling)
-        values = np.column_stack([places, together.k, together.radius, together.weights])
+        held_at = _places(system, together, places, cell, scaling)
+        values = np.column_stack([held_at, together.k, together.radius, together.weights])
         _add(system, changed, "position", together.atoms[:, None], values)
+    if collective:
+        changed["collective"] = Collective(tuple(collective))
     return replace(system, **changed) if changed else system
+
+
+def _selects_several(system: System, one: Restraint) -> bool:
+    return any(len(select(system, text)) > 1 for text in one.selections)
 
 
 def _add(system: System, changed: dict[str, Any], kind: str, atoms: I32, values: F64) -> None:
@@ -277,13 +374,7 @@ def _held(system: System, one: Restraint) -> Held:
 def _single_atoms(system: System, one: Restraint) -> list[int]:
     atoms = []
     for text in one.selections:
-        found = select(system, text)
-        if len(found) > 1:
-            raise QuiltError(
-                f"the selection {text!r} has {len(found)} atoms; a restraint of the kind "
-                f"{one.kind} is between single atoms"
-            )
-        atoms.append(int(found[0]))
+        atoms.append(int(select(system, text)[0]))
     if len(set(atoms)) < len(atoms):
         raise QuiltError(f"its selections name {system.topology.describe(atoms[0])} twice")
     return atoms

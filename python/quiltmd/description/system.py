@@ -20,6 +20,7 @@ from ..errors import InputError
 from . import small_systems
 from .alchemy import Alchemy
 from .checks import Checked, checked_array, refuse_missing, refuse_repeated
+from .collective import Collective
 from .implicit_solvent import ImplicitSolvent, check_lengths
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
@@ -135,6 +136,8 @@ class System(TermViews, Checked):
         Implicit solvent; None: none.
     alchemy:
         Atoms whose interactions vanish with lambda (see `decouple`); None: none.
+    collective:
+        Restraints between groups of atoms (see `restrain`); None: none.
     pair_form, pair_tables:
         If pairs do not interact by Lennard-Jones: the name of the form, and for each of its
         parameters a symmetric (T, T) table; `lj_a` and `lj_b` are then empty.  Names, parameters,
@@ -170,6 +173,7 @@ class System(TermViews, Checked):
     born_screening: F64 = _NONE
     solvent: ImplicitSolvent | None = None
     alchemy: Alchemy | None = None
+    collective: Collective | None = None
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 

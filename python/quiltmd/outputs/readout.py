@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..description.barostats import Barostat
 from ..description.centre_of_mass import CentreOfMass, frictions_of
+from ..description.collective import CollectiveReading, read_collective
 from ..description.dynamics import groups_with_baths
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
@@ -63,6 +64,7 @@ class Readout(ABC):
 
     _taken_at: float | None = None  # None: it is as now
     _cache: dict[str, Any]
+    _conditions: dict[str, float]  # of the core, that have changed
     _bath_of_atom: NDArray[np.uint8] | None = None
 
     @property
@@ -213,6 +215,16 @@ class Readout(ABC):
             raise QuiltError("the system has no alchemical atoms: see quiltmd.decouple")
         return np.array(self._read("tensors")[name], dtype=np.float64)
 
+    def collective(self) -> dict[str, CollectiveReading]:
+        """Values, centres and energies of collective restraints, by their names."""
+        if self.system.collective is None:
+            return {}
+        values = self._read("tensors")["collective"]
+        return {
+            one.name: read_collective(one, float(value), self.time, self._conditions)
+            for one, value in zip(self.system.collective.restraints, values, strict=True)
+        }
+
     def heat(self) -> float:
         """Energy added by thermostat and barostat, kJ/mol.
 
@@ -291,6 +303,7 @@ class Frame(Readout):
         box = captured.box
         self.box = None if box is None else np.asarray(box, dtype=np.float64)
         self._lambdas = of.lambdas
+        self._conditions = dict(of._conditions)
         self._taken_at = time.perf_counter()
         self._cache = {} if forces is None else {"forces": forces}
         self._captured = captured

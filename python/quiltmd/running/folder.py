@@ -53,6 +53,7 @@ class Folder:
         self._names = list(names)
         self.config = path / "config.toml"
         self.log = path / "log.csv"
+        self.collective = path / "collective.csv"  # of collective restraints
         self.states = (path / "dhdl.csv", path / "dhdl.xvg")  # of alchemical atoms
         self.checkpoint = path / "checkpoint.qmd"
         self.profile = path / "profile.csv"
@@ -77,6 +78,7 @@ class Folder:
         outputs = (
             self.config,
             self.log,
+            self.collective,
             *self.states,
             *trajectories,
             *checkpoints,

@@ -24,6 +24,7 @@ from ..engine.core import EngineFactory
 from ..errors import InputError, QuiltError
 from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
+from ..outputs.collective import CollectiveReporter
 from ..outputs.files import writing
 from ..outputs.free_energy import StateEnergyReporter
 from ..outputs.reporters import (
@@ -445,6 +446,11 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
         log.start_clock(simulation)
         stack.callback(log.close)
         outputs.append(log)
+    if output.log_every and simulation.system.collective is not None:
+        path = folder.collective
+        values = CollectiveReporter(path, output.log_every, simulation, after, marks.get(path.name))
+        stack.callback(values.close)
+        outputs.append(values)
     if run.config.alchemy is not None:
         every = run.config.alchemy.every
         for path in folder.states:
@@ -492,7 +498,7 @@ def _first_reports(
 ) -> None:
     """Rows of step 0 of the tables, and a checkpoint to fall back on from the very start."""
     for output in outputs:
-        if isinstance(output, LogReporter | StateEnergyReporter):
+        if isinstance(output, LogReporter | StateEnergyReporter | CollectiveReporter):
             output.report(simulation)
     checkpoints.report(simulation)
 

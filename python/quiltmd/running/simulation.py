@@ -31,6 +31,7 @@ from ..description.barostats import Barostat
 from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
 from ..description.checks import LAST_STEP, frozen, real_number, whole_number
+from ..description.collective import changed_centres
 from ..description.constant_pressure import check_cell, with_interval
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
 from ..description.external_force import ExternalForce
@@ -422,6 +423,7 @@ class Simulation(Readout):
         pressure: float | None = None,
         box: npt.ArrayLike | None = None,
         restraints: float | None = None,
+        centres: Mapping[str, float] | None = None,
         lambda_coulomb: float | None = None,
         lambda_vdw: float | None = None,
         lambda_restraint: float | None = None,
@@ -455,7 +457,10 @@ class Simulation(Readout):
             Factor of energies and forces of all restraints, initially 1.  The work of a change is
             not part of `heat`.  A State does not contain the factor: set it again in a simulation
             that starts from one.
-
+        centres:
+            Centres of collective restraints by their names, in nm, degrees or contacts; not of
+            those that follow a path.  As for the factor, the work is not part of `heat`, and a
+            State does not contain them.
         lambda_coulomb, lambda_vdw:
             Lambdas of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints,
             the work is not part of `heat`, and a State does not contain the lambdas.
@@ -475,6 +480,7 @@ class Simulation(Readout):
         )
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
+        numbers |= changed_centres(self.system, centres or {})
         numbers |= self._changed_lambdas(lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw)
         numbers |= self._changed_restraint(restraints, lambda_restraint)
         cell = None if box is None else check_box(box)

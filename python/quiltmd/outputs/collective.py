@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values of collective restraints, and the work of those that move, written during a run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..description.checks import whole_number
+from ..description.collective import CollectiveReading, read_collective
+from ..errors import QuiltError
+from .files import GrowingFile, Mark
+from .readout import Readout
+from .reporters import Need
+
+_LAST_ROW = 65536  # bytes at the end of a file in which its last row is looked for
+
+
+class CollectiveReporter:
+    """Collective restraints as rows of a CSV file.
+
+    Columns: step; time, ps; then of each restraint NAME, its value (nm, degrees or contacts),
+    NAME_centre, NAME_energy (kJ/mol), and, where the centre follows a path, NAME_work: the work of
+    moving it since the first row (kJ/mol), the integral of the force on the centre over its path by
+    the trapezoidal rule from row to row.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    every:
+        Steps between rows.
+    simulation:
+        Whose rows are written.
+    after, mark:
+        As for `LogReporter`: a step, and how far the file had been written then; None starts a new
+        file.
+
+    Raises
+    ------
+    QuiltError
+        Where the system has no collective restraints.
+    """
+
+    needs: tuple[Need, ...] = ("energies",)
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        every: int,
+        simulation: Readout,
+        after: int | None = None,
+        mark: Mark | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.every = whole_number("every", every)
+        if simulation.system.collective is None:
+            raise QuiltError(f"{self.path}: the system has no collective restraints")
+        if after is not None and mark is None:
+            raise QuiltError(f"{self.path}: to go on with the file, its mark is needed")
+        restraints = simulation.system.collective.restraints
+        self._moving = [one for one in restraints if one.moves]
+        self._columns = ["step", "time"]
+        for one in restraints:
+            self._columns += [one.name, f"{one.name}_centre", f"{one.name}_energy"]
+            self._columns += [f"{one.name}_work"] * one.moves
+        self._work = {one.name: 0.0 for one in self._moving}
+        self._before: dict[str, CollectiveReading] = {}
+        new = mark is None or mark.length == 0
+        self._file = GrowingFile(self.path, new)
+        try:
+            if mark is None or new:
+                self._file.append((",".join(self._columns) + "\n").encode("ascii"))
+            else:
+                self._file.carry_on(mark.length, mark.tail)
+                self._take_up(mark.length, simulation)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _take_up(self, length: int, simulation: Readout) -> None:
+        """Takes the work so far, and readings, from the last row."""
+        begin = max(0, length - _LAST_ROW)
+        last = self._file.read(begin, length - begin).decode("ascii").splitlines()[-1]
+        row = dict(zip(self._columns, last.split(","), strict=True))
+        if row["step"] == "step":
+            return
+        time = int(row["step"]) * simulation.integrator.timestep
+        for one in self._moving:
+            value = float(row[one.name]) / one.shown
+            self._before[one.name] = read_collective(one, value, time, simulation._conditions)
+            self._work[one.name] = float(row[f"{one.name}_work"])
+
+    def report(self, frame: Readout, /) -> None:
+        """Writes a row."""
+        now = frame.collective()
+        texts = [str(frame.step), f"{frame.time:.6f}"]
+        for name, reading in now.items():
+            texts += [repr(reading.value), f"{reading.centre:.9g}", f"{reading.energy:.6f}"]
+            if name in self._work:
+                self._work[name] += _work(self._before.get(name, reading), reading)
+                texts.append(repr(self._work[name]))
+        self._before = now
+        self._file.append((",".join(texts) + "\n").encode("ascii"))
+
+    def sync(self) -> None:
+        """Returns when all rows are on the disk; QuiltError where the file was removed."""
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def _work(before: CollectiveReading, now: CollectiveReading) -> float:
+    return -0.5 * (before.slope + now.slope) * (now.centre - before.centre)
