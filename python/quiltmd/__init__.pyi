@@ -20,6 +20,7 @@ from .description.integrators import (
     VelocityVerlet,
 )
 from .description.mesh_rules import pme_parameters, prolate_parameters
+from .description.metadynamics import Metadynamics
 from .description.nonbonded import Nonbonded
 from .description.restraints import Restraint, restrain
 from .description.selection import select
@@ -72,6 +73,7 @@ from .outputs.reporters import (
     TrajectoryReporter,
 )
 from .outputs.structures import write_cif, write_pdb
+from .running.hills import Hills
 from .running.simulation import Simulation
 from .version import __version__ as __version__
 
@@ -95,6 +97,7 @@ __all__ = [
     "ExternalForceError",
     "Frame",
     "FunctionReporter",
+    "Hills",
     "ImplicitSolvent",
     "InputError",
     "Integrator",
@@ -102,6 +105,7 @@ __all__ = [
     "LangevinMiddle",
     "LogReporter",
     "LostError",
+    "Metadynamics",
     "MonteCarloBarostat",
     "Nonbonded",
     "NoseHooverChain",

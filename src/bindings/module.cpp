@@ -111,6 +111,26 @@ void set_conditions(Engine& engine, const std::map<std::string, double>& values,
   engine.set_conditions(values, changed);
 }
 
+// Axes as rows of restraint, points, least, spacing and whether it is periodic; hills as rows of centres (two),
+// widths (two) and height.
+template <int kColumns>
+using Rows = nb::ndarray<const double, nb::shape<-1, kColumns>, nb::c_contig, nb::device::cpu>;
+void add_hills(Engine& engine, const Rows<5>& axes, const Rows<5>& hills) {
+  std::vector<BiasAxis> of;
+  for (size_t a = 0; a < axes.shape(0); ++a) {
+    const double* const row = axes.data() + 5 * a;
+    of.push_back(
+        {static_cast<int32_t>(row[0]), static_cast<int32_t>(row[1]), row[2], row[3], row[4] != 0});
+  }
+  std::vector<BiasHill> added;
+  for (size_t h = 0; h < hills.shape(0); ++h) {
+    const double* const row = hills.data() + 5 * h;
+    added.push_back({{row[0], row[1]}, {row[2], row[3]}, row[4]});
+  }
+  nb::gil_scoped_release release;
+  engine.add_hills(of, added);
+}
+
 // What a function gives that needs no Python meanwhile.
 template <class Function>
 auto released(const Function& function) {
@@ -413,6 +433,7 @@ NB_MODULE(_core, module) {
       .def("force_sum", &sum_of<&Engine::force_sum, Engine>)
       .def("last_force_sum", &sum_of<&Engine::last_force_sum, const Engine>)
       .def("minimize", &minimize, "tolerance"_a, "max_iterations"_a, "watch"_a = nb::none())
+      .def("add_hills", &add_hills, "axes"_a, "hills"_a)
       .def("set_conditions", &set_conditions, "values"_a, "box"_a = nb::none())
       .def("draw_velocities", &Engine::draw_velocities, "temperature"_a, "seed"_a,
            nb::call_guard<nb::gil_scoped_release>())

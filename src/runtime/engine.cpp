@@ -475,11 +475,15 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   integrator_ = std::move(changed);
   setup_->restraint_strength = restraint_strength_ = restraint_strength;
   take_lambdas(*setup_, lambdas_ = lambdas);
-  setup_->restraint_centres = restraint_centres_ = std::move(centres);
+  restraint_centres_ = std::move(centres);
+  setup_->restraint_centres = collective_numbers();
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   entered_.reset();
-  const auto atoms = moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay;
+  conditions_changed(moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay, cells);
+}
+
+void Engine::conditions_changed(Rank::Atoms atoms, Int3 cells) {
   const bool same_cells = setup_->grid.cells == cells;
   try {
     for_ranks([&](Rank& rank) {
@@ -490,6 +494,26 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
+}
+
+std::vector<double> Engine::collective_numbers() const {
+  std::vector<double> numbers = restraint_centres_;
+  const std::vector<double> packed = bias_.packed();
+  numbers.insert(numbers.end(), packed.begin(), packed.end());
+  return numbers;
+}
+
+void Engine::add_hills(const std::vector<BiasAxis>& axes, const std::vector<BiasHill>& hills) {
+  require_state();
+  bias_.check(axes, system_.collective.size());
+  if (bias_.axes.empty()) {
+    bias_ = Bias(axes);
+    for (const auto& rank : ranks_) rank->forget_recordings();
+  }
+  for (const BiasHill& hill : hills) bias_.add(hill);
+  setup_->restraint_centres = collective_numbers();
+  entered_.reset();
+  conditions_changed(Rank::Atoms::kStay, setup_->grid.cells);
 }
 
 void Engine::explain(const Blowup& blowup) {

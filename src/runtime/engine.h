@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "computes/collective/bias.h"
 #include "device/host/flipping_device.h"
 #include "integrators/constraint_loss.h"
 #include "runtime/balancer.h"
@@ -80,6 +81,9 @@ class Engine {
   // from here on. Pair lists keep their buffer, which depends on the temperature above 300 K; atoms
   // that move beyond it are noticed. With a new box hydrogen groups move.
   void set_conditions(const std::map<std::string, double>& values, const std::optional<Box>& box);
+
+  // Adds hills to the bias of collective variables, whose grid has these axes.
+  void add_hills(const std::vector<BiasAxis>& axes, const std::vector<BiasHill>& hills);
 
   struct TaskProfile {
     int rank;
@@ -154,6 +158,10 @@ class Engine {
   // these are built anew.
   void place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed);
   void require_state() const;
+  // What take_centres() of families is given.
+  std::vector<double> collective_numbers() const;
+  // New conditions, since the patch grid had these cells.
+  void conditions_changed(Rank::Atoms atoms, Int3 cells);
   bool balances() const;
   void rebalance();
   [[noreturn]] void explain(const Blowup& blowup);
@@ -167,6 +175,7 @@ class Engine {
   double restraint_strength_ = 1;
   Lambdas lambdas_{};
   std::vector<double> restraint_centres_;  // of collective restraints
+  Bias bias_;                              // of theirs
   ListSettings lists_;
   RunSettings run_;
   std::unique_ptr<Setup> setup_;

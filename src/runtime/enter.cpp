@@ -74,7 +74,7 @@ void Engine::load_state(const Cell& cell, HostState& state) {
     setup_ = std::make_unique<Setup>(
         make_setup(system_, nonbonded_, integrator_, lists_, cell, state.patches, run_.external));
     setup_->restraint_strength = restraint_strength_;
-    setup_->restraint_centres = restraint_centres_;
+    setup_->restraint_centres = collective_numbers();
     take_lambdas(*setup_, lambdas_);
   } else {
     set_box(*setup_, cell, state.patches);

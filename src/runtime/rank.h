@@ -59,7 +59,11 @@ class Rank {
   // move with it. The epoch ends: rebuild() or load() is to follow.
   enum class Atoms { kStay, kMoveWithBox };
   void update_conditions(Atoms atoms);
-  void rebuild();  // atoms to their patches, lists of the epoch that begins
+  void rebuild();
+  // Operations have other pointers from here on.
+  void forget_recordings() {
+    recordings_.forget();
+  }  // atoms to their patches, lists of the epoch that begins
 
   // Forces with energies and tensors of the state, where it does not have them yet. Lists count as no older than
   // `oldest`.

@@ -255,6 +255,7 @@ void any_number_of_families_and_phases() {
   CHECK(edges_of_families({asking(1, {})}) == "refused");  // no such phase
   CHECK(edges_of_families({asking(1, {{.values = {values}}}),
                            asking(2, {{.sums = {sums}}, {.values = {values, values}}})}) == "4");
+  CHECK(edges_of_families({asking(1, {{.totals = {{sums, 5}, {sums, 1}}}})}) == "2");
   const Handover both{.values = {values}, .sums = {sums}};
   CHECK(edges_of_families({asking(4, {both, both, both, both})}) == "8");
   CHECK(edges_of_families({asking(4, {both, both, both, both}), asking(1, {both})}) == "refused");

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from ..description.checks import whole_number
 from ..description.collective import CollectiveReading, read_collective
@@ -14,6 +16,15 @@ from .readout import Readout
 from .reporters import Need
 
 _LAST_ROW = 65536  # bytes at the end of a file in which its last row is looked for
+
+
+class Bias(Protocol):
+    """A bias of collective variables."""
+
+    variables: tuple[str, ...]
+
+    def energy(self, values: Sequence[float], before: float) -> float:
+        """The energy of a point, of what was added before a time, ps."""
 
 
 class CollectiveReporter:
@@ -36,6 +47,9 @@ class CollectiveReporter:
         As for `LogReporter`: a step, and how far the file had been written then; None starts a new
         file.
 
+    bias:
+        The hills of metadynamics: the column bias (kJ/mol) is the energy of those before the step.
+
     Raises
     ------
     QuiltError
@@ -51,6 +65,7 @@ class CollectiveReporter:
         simulation: Readout,
         after: int | None = None,
         mark: Mark | None = None,
+        bias: Bias | None = None,
     ) -> None:
         self.path = Path(path)
         self.every = whole_number("every", every)
@@ -64,6 +79,8 @@ class CollectiveReporter:
         for one in restraints:
             self._columns += [one.name, f"{one.name}_centre", f"{one.name}_energy"]
             self._columns += [f"{one.name}_work"] * one.moves
+        self._columns += ["bias"] * (bias is not None)
+        self._bias = bias
         self._work = {one.name: 0.0 for one in self._moving}
         self._before: dict[str, CollectiveReading] = {}
         new = mark is None or mark.length == 0
@@ -101,6 +118,9 @@ class CollectiveReporter:
                 self._work[name] += _work(self._before.get(name, reading), reading)
                 texts.append(repr(self._work[name]))
         self._before = now
+        if self._bias is not None:
+            values = [now[name].value for name in self._bias.variables]
+            texts.append(f"{self._bias.energy(values, frame.time):.6f}")
         self._file.append((",".join(texts) + "\n").encode("ascii"))
 
     def sync(self) -> None:

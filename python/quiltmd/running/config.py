@@ -29,6 +29,7 @@ from ..description.constant_pressure import with_interval
 from ..description.dynamics import resolve_dynamics
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator
+from ..description.metadynamics import Metadynamics
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint
 from ..description.settings import (
@@ -111,6 +112,7 @@ class Config(Section):
     bath: tuple[BathSection, ...] = ()
     reporter: tuple[ReporterSection, ...] = ()
     alchemy: AlchemySection | None = None
+    metadynamics: Metadynamics | None = None
     external: tuple[ExternalSection, ...] = ()
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 

@@ -54,6 +54,7 @@ class Folder:
         self.config = path / "config.toml"
         self.log = path / "log.csv"
         self.collective = path / "collective.csv"  # of collective restraints
+        self.hills = path / "HILLS"  # of metadynamics
         self.states = (path / "dhdl.csv", path / "dhdl.xvg")  # of alchemical atoms
         self.checkpoint = path / "checkpoint.qmd"
         self.profile = path / "profile.csv"
@@ -79,6 +80,7 @@ class Folder:
             self.config,
             self.log,
             self.collective,
+            self.hills,
             *self.states,
             *trajectories,
             *checkpoints,

@@ -40,6 +40,7 @@ from .before import check_reporters, check_selections, warn_of_frames, warn_of_n
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
+from .hills import Hills
 from .identity import provenance_of, refuse_changes
 from .introduction import introduce
 from .migration import MigrationRequest
@@ -74,6 +75,7 @@ class _Run:
     provenance: dict[str, Any]
     stopping: Stopping
     root: Path
+    hills: Hills | None = None
 
 
 def start(
@@ -343,6 +345,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
     """Runs to the configured step, writing outputs, which go on from the checkpoint."""
     config, folder, simulation = run.config, run.folder, run.simulation
     with ExitStack() as stack:
+        run = _with_hills(run, resumed, stack)
         outputs = _open_outputs(run, resumed, stack)
         reporters = _make_reporters(run, resumed, stack)
         checkpoints = CheckpointReporter(
@@ -392,8 +395,11 @@ def _advance(
     annealing = run.config.annealing()
 
     def stretch() -> int:
-        """Steps for which conditions stay as they are, which are set here."""
-        return min(last, annealing.set_at(simulation)) - simulation.step
+        """Steps for which conditions and hills stay as they are, which are set here."""
+        ends = [last, annealing.set_at(simulation)]
+        if run.hills is not None:
+            ends.append(run.hills.set_at(simulation))
+        return min(ends) - simulation.step
 
     profile = None
     if run.config.output.profile and simulation.step < last:
@@ -426,6 +432,17 @@ def _advance(
     return profile
 
 
+def _with_hills(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> _Run:
+    """With the hills so far, where there is metadynamics."""
+    settings, path = run.config.metadynamics, run.folder.hills
+    if settings is None:
+        return run
+    mark = None if resumed is None else resumed.outputs.get(path.name)
+    hills = Hills(path, settings, run.simulation, mark, run.config.run.first_step)
+    stack.callback(hills.close)
+    return replace(run, hills=hills)
+
+
 def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> list[Output]:
     output, folder, simulation = run.config.output, run.folder, run.simulation
     after = None if resumed is None else resumed.state.step
@@ -448,9 +465,13 @@ def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> li
         outputs.append(log)
     if output.log_every and simulation.system.collective is not None:
         path = folder.collective
-        values = CollectiveReporter(path, output.log_every, simulation, after, marks.get(path.name))
+        values = CollectiveReporter(
+            path, output.log_every, simulation, after, marks.get(path.name), run.hills
+        )
         stack.callback(values.close)
         outputs.append(values)
+    if run.hills is not None:
+        outputs.append(run.hills)
     if run.config.alchemy is not None:
         every = run.config.alchemy.every
         for path in folder.states:

@@ -201,6 +201,7 @@ class Simulation(Readout):
             self._engine: Engine = self._make(where)
         self._earlier_faults: list[Event] = []  # of devices that it has left
         self._conditions: dict[str, float] = {}  # that have changed since
+        self._hills: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self._piece = _FIRST_PIECE
         self._heat_before = 0.0
         self._cache: dict[str, Any] = {}
@@ -492,6 +493,28 @@ class Simulation(Readout):
         for name, part in parts.items():
             super().__setattr__(name, part)  # not an assignment by the user, which is refused
 
+    def add_hills(self, axes: npt.ArrayLike, hills: npt.ArrayLike) -> None:
+        """Adds hills to the bias of collective variables; see `Metadynamics`, which makes both.
+
+        Parameters
+        ----------
+        axes:
+            `Metadynamics.axes`, the same in every call.
+        hills:
+            (n, 5): two centres and two widths, in nm, rad or contacts, and the height, kJ/mol; with
+            one variable the second centre is 0 and the second width 1.
+
+        Raises
+        ------
+        QuiltError
+            Where the axes are others, or the engine runs in workers, which have no bias.
+        """
+        rows = [np.asarray(one, dtype=np.float64).reshape(-1, 5) for one in (axes, hills)]
+        with self._changing() as engine, self._naming_atoms(), core_calls:
+            _hills_of(engine)(*rows)
+        before = [] if self._hills is None else [self._hills[1]]
+        self._hills = (rows[0], np.concatenate([*before, rows[1]]))
+
     @property
     def lambdas(self) -> dict[str, float]:
         """The lambdas of alchemical atoms, as keywords of `set_conditions`."""
@@ -549,6 +572,8 @@ class Simulation(Readout):
             engine.set_state(**now.state.arrays())
             if self._conditions:
                 engine.set_conditions(self._conditions)
+            if self._hills is not None:
+                _hills_of(engine)(*self._hills)
             self._earlier_faults = self.faults
             self._engine, self._execution = engine, execution
             super().__setattr__("ranks", where.ranks)
@@ -794,6 +819,16 @@ def _needs(reporters: Sequence[Reporter]) -> set[Need]:
 def _report(frame: Frame, due: Sequence[Reporter]) -> None:
     for reporter in due:
         reporter.report(frame)
+
+
+def _hills_of(engine: Engine) -> Callable[..., None]:
+    """What adds hills to an engine."""
+    add: Callable[..., None] | None = getattr(engine, "add_hills", None)
+    if add is None:
+        raise QuiltError(
+            "metadynamics runs in this process only, not in workers: choose device cpu or cuda"
+        )
+    return add
 
 
 def _same_box(one: NDArray[np.float64] | None, other: NDArray[np.float64] | None) -> bool:

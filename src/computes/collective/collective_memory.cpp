@@ -67,8 +67,15 @@ CollectiveMemory::CollectiveMemory(const SlotMemory& slots, double timestep)
       sums_(make_.zeros<int64_t>(static_cast<size_t>(arrays_.sums))),
       pulls_(make_.room<CollectivePull>(arrays_.terms.size())) {}
 
-void CollectiveMemory::take_centres(const std::vector<double>& centres) {
-  centres_.upload(centres);
+// Where there is a bias it follows the centres. Its memory stays where it is, as recordings of it must.
+void CollectiveMemory::take_centres(const std::vector<double>& numbers) {
+  const auto end = numbers.begin() + static_cast<ptrdiff_t>(terms_.size());
+  centres_.upload({numbers.begin(), end});
+  if (end == numbers.end()) return;
+  const Bias bias = Bias::unpacked({end, numbers.end()});
+  if (bias_.size() != bias.grid.size()) make_.renew(bias_, bias.grid.size());
+  bias_axes_ = bias.axes;
+  bias_.upload(bias.grid);
 }
 
 CollectiveTable CollectiveMemory::table() const {
@@ -98,6 +105,9 @@ EvaluateCollective CollectiveMemory::evaluate(Energies energies) const {
   op.path = path_.data();
   op.step = slots_.step.data();
   op.timestep = timestep_;
+  op.bias.axes = static_cast<int>(bias_axes_.size());
+  std::copy(bias_axes_.begin(), bias_axes_.end(), op.bias.axis);
+  op.bias.grid = bias_.data();
   op.pulls = pulls_.data();
   if (energies == Energies::kSkip) return op;
   op.energy = slots_.energy.data();

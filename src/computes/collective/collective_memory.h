@@ -34,7 +34,7 @@ class CollectiveMemory final : public ForceFamily {
   void set_plan(const RankPlan& /*plan*/) override {}  // atoms are found by their index
   std::vector<Work> step_work(Energies energies) override;
   std::vector<Handover> handovers() override;
-  void take_centres(const std::vector<double>& centres) override;
+  void take_centres(const std::vector<double>& numbers) override;
   size_t bytes() const override { return make_.bytes(); }
 
  private:
@@ -50,7 +50,8 @@ class CollectiveMemory final : public ForceFamily {
   Buffer<CollectiveMember> members_;
   Buffer<int32_t> shared_atoms_;
   Buffer<CentrePoint> path_;
-  Buffer<double> centres_;
+  Buffer<double> centres_, bias_;
+  std::vector<BiasAxis> bias_axes_;
   Buffer<int64_t> shared_, sums_;
   Buffer<CollectivePull> pulls_;
 };

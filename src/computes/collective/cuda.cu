@@ -67,14 +67,8 @@ __global__ void evaluate_collective_kernel(const __grid_constant__ EvaluateColle
   const Timed timed(times);
   wait_for_previous();
   if (threadIdx.x != 0) return;
-  const int t = static_cast<int>(blockIdx.x);
-  const CollectiveValue found = evaluate_term(op, t);
-  op.pulls[t] = found.pull;
-  if (!op.energy || !op.is_counted_here(t)) return;
-  add_fixed(op.energy + kCollectiveEnergy, to_fixed(found.energy, kEnergyScale));
-  for (int v = 0; v < Symmetric::kParts; ++v)
-    add_fixed(op.energy + kVirial + v, to_fixed(found.virial[v], kEnergyScale));
-  add_fixed(op.values + t, to_fixed(found.value, kEnergyScale));
+  evaluate_and_count(op, static_cast<int>(blockIdx.x),
+                     [](int64_t* to, int64_t value) { add_fixed(to, value); });
 }
 
 __global__ void __launch_bounds__(kThreads)

@@ -38,15 +38,8 @@ void sum_collective(const SumCollective& op, ThreadGroup& threads) {
 }
 
 void evaluate_collectives(const EvaluateCollective& op, ThreadGroup&) {
-  for (int t = 0; t < op.of.term_count; ++t) {
-    const CollectiveValue found = evaluate_term(op, t);
-    op.pulls[t] = found.pull;
-    if (!op.energy || !op.is_counted_here(t)) continue;
-    add_to(op.energy[kCollectiveEnergy], to_fixed(found.energy, kEnergyScale));
-    for (int v = 0; v < Symmetric::kParts; ++v)
-      add_to(op.energy[kVirial + v], to_fixed(found.virial[v], kEnergyScale));
-    add_to(op.values[t], to_fixed(found.value, kEnergyScale));
-  }
+  for (int t = 0; t < op.of.term_count; ++t)
+    evaluate_and_count(op, t, [](int64_t* to, int64_t value) { add_to(*to, value); });
 }
 
 void apply_collective(const ApplyCollective& op, ThreadGroup& threads) {

@@ -128,6 +128,33 @@ QMD_HD CollectiveValue evaluate_variable(const EvaluateCollective& op, int numbe
   return evaluate_collective(term, between, sums, slope_at);
 }
 
+// Of a restraint without its spring: only the value.
+struct NoSlope {
+  QMD_HD CollectiveSlope operator()(double) const { return {0, 0}; }
+};
+
+// The spring of a restraint, and the slope of the bias by its variable; the energy of the bias is counted with the
+// first of its variables.
+struct BiasedSpring {
+  const EvaluateCollective& op;
+  int number;
+  CollectiveSpring spring;
+
+  QMD_HD CollectiveSlope operator()(double value) const {
+    CollectiveSlope found = spring(value);
+    for (int a = 0; a < op.bias.axes; ++a) {
+      if (op.bias.axis[a].term != number) continue;
+      double values[kMostBiasAxes];
+      for (int b = 0; b < op.bias.axes; ++b)
+        values[b] = b == a ? value : evaluate_variable(op, op.bias.axis[b].term, NoSlope()).value;
+      const BiasValue bias = bias_at(op.bias, values);
+      found.slope += bias.slope[a];
+      if (a == 0) found.energy += bias.energy;
+    }
+    return found;
+  }
+};
+
 // A restraint as a whole.
 QMD_HD CollectiveValue evaluate_term(const EvaluateCollective& op, int number) {
   const CollectiveTerm& term = op.of.terms[number];
@@ -135,7 +162,19 @@ QMD_HD CollectiveValue evaluate_term(const EvaluateCollective& op, int number) {
   const double centre = term.points > 0 ? centre_at(op.path + term.first_point, term.points, time)
                                         : op.centres[number];
   const CollectiveSpring spring{term, op.of.conditions->restraint_strength, centre};
-  return evaluate_variable(op, number, spring);
+  return evaluate_variable(op, number, BiasedSpring{op, number, spring});
+}
+
+// A restraint by itself, and what it adds: `add(place, value)` to an accumulator.
+template <class Add>
+QMD_HD void evaluate_and_count(const EvaluateCollective& op, int number, const Add& add) {
+  const CollectiveValue found = evaluate_term(op, number);
+  op.pulls[number] = found.pull;
+  if (!op.energy || !op.is_counted_here(number)) return;
+  add(op.energy + kCollectiveEnergy, to_fixed(found.energy, kEnergyScale));
+  for (int v = 0; v < Symmetric::kParts; ++v)
+    add(op.energy + kVirial + v, to_fixed(found.virial[v], kEnergyScale));
+  add(op.values + number, to_fixed(found.value, kEnergyScale));
 }
 
 }  // namespace quiltmd

@@ -4,6 +4,7 @@
 // same values from them. Then each rank applies the forces to its own atoms.
 #pragma once
 
+#include "computes/collective/bias.h"
 #include "computes/collective/physics.h"
 #include "computes/energies.h"
 #include "decomposition/conditions.h"
@@ -96,6 +97,7 @@ struct EvaluateCollective {
   const CentrePoint* path;  // of all that move
   const int64_t* step;
   double timestep;
+  BiasTable bias;
   CollectivePull* pulls;
   int64_t* energy;
   int64_t* values;
@@ -105,7 +107,7 @@ struct EvaluateCollective {
     return of.slot(of.shared_atoms[of.bodies[of.terms[term].first_body].origin]) >= 0;
   }
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, of, shared, sums, centres, path, extent(step, 1));
+    QMD_USES(kRead, of, shared, sums, centres, path, extent(step, 1), bias.grid);
     QMD_USES(kWrite, pulls);
     QMD_USES(kAdd, energy);
     QMD_USES(kNone, values);

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hills of metadynamics: added between steps, written to HILLS, and read back on a resume.
+
+A hill is added at steps that are multiples of an interval, from the values of the variables there,
+which do not depend on ranks.  Its height is what the file says, so a run that was resumed has the
+bits of one that never stopped.  The file has PLUMED's form.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..description.dynamics import heat_bath
+from ..description.metadynamics import Metadynamics
+from ..description.settings import BOLTZMANN
+from ..errors import QuiltError
+from ..outputs.files import GrowingFile, Mark
+from ..outputs.readout import Readout
+from .simulation import Simulation
+
+F64 = npt.NDArray[np.float64]
+
+
+class Hills:
+    """The hills of a simulation, and the file that they are in.
+
+    Parameters
+    ----------
+    path:
+        The file.
+    settings, simulation:
+        Metadynamics, and the simulation whose system has its grid.
+    mark:
+        How far the file had been written at the checkpoint that the simulation is at, whose hills
+        are added at once; None starts a new file.
+    first:
+        The step at which the run began, where no hill is added; by default the present one.
+
+    Raises
+    ------
+    QuiltError
+        Where well-tempered metadynamics has no heat bath, or the file has other variables.
+    """
+
+    every = 0  # it reports nothing: hills are added between runs
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        settings: Metadynamics,
+        simulation: Simulation,
+        mark: Mark | None = None,
+        first: int | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self._settings = settings
+        self.variables = settings.variables
+        self._axes = settings.axes(simulation.system)
+        collective = simulation.system.collective
+        assert collective is not None
+        self._shown = [collective.named(name).shown for name in settings.variables]
+        self._thermal = _thermal(settings, simulation)
+        self._rows = np.empty((0, 2 * len(settings.variables) + 3))
+        self._last = simulation.step if first is None else first  # step at which none is due
+        new = mark is None or mark.length == 0
+        self._file = GrowingFile(self.path, new)
+        try:
+            if mark is None or new:
+                self._file.append(self._header().encode("ascii"))
+            else:
+                self._file.carry_on(mark.length, mark.tail)
+                self._add(simulation, read_hills(self.path, self._settings, mark.length))
+        except BaseException:
+            self._file.close()
+            raise
+
+    def set_at(self, simulation: Simulation) -> int:
+        """Adds the hill of the present step, if one is due; returns the step of the next."""
+        every, step = self._settings.every, simulation.step
+        if step % every == 0 and step > self._last:
+            self._last = step
+            self._deposit(simulation)
+        return step - step % every + every
+
+    def report(self, frame: Readout, /) -> None:
+        """Nothing: hills are added by `set_at`."""
+
+    def sync(self) -> None:
+        """Returns when all rows are on the disk; QuiltError where the file was removed."""
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def _header(self) -> str:
+        names = self._settings.variables
+        fields = ["time", *names, *(f"sigma_{name}" for name in names), "height", "biasf"]
+        lines = (f"FIELDS {' '.join(fields)}", "SET multivariate false", "SET kerneltype gaussian")
+        return "".join(f"#! {line}\n" for line in lines)
+
+    def _deposit(self, simulation: Simulation) -> None:
+        """Adds a hill where the variables are, and writes it."""
+        readings = simulation.collective()
+        values = [readings[name].value for name in self._settings.variables]
+        height, factor = self._settings.height, self._settings.bias_factor
+        if factor is not None:
+            height *= math.exp(-self.energy(values) / (self._thermal * (factor - 1)))
+            height *= factor / (factor - 1)  # as PLUMED writes it
+        inside = np.array([values, self._settings.width]) / self._shown
+        row = [simulation.time, *inside.ravel(), height, factor or 1]
+        self._file.append((" ".join(repr(float(one)) for one in row) + "\n").encode("ascii"))
+        self._add(simulation, np.array([row]))
+
+    def _add(self, simulation: Simulation, rows: F64) -> None:
+        self._rows = np.concatenate([self._rows, rows])
+        simulation.add_hills(self._axes, _of_core(rows, self._settings))
+
+    def energy(self, values: Sequence[float], before: float = math.inf) -> float:
+        """The bias where the variables have these values, of the hills before a time, kJ/mol.
+
+        Values in nm, degrees or contacts; the time in ps.
+        """
+        count = len(self._settings.variables)
+        rows = self._rows[self._rows[:, 0] < before]
+        places = [value / shown for value, shown in zip(values, self._shown, strict=True)]
+        away = np.array(places) - rows[:, 1 : 1 + count]
+        periods = np.where(self._axes[:, 4] > 0, self._axes[:, 1] * self._axes[:, 3], np.inf)
+        away -= np.where(np.isinf(periods), 0, periods * np.round(away / periods))
+        squares = (away / rows[:, 1 + count : 1 + 2 * count]) ** 2
+        heights = _of_core(rows, self._settings)[:, 4]
+        return float((heights * np.exp(-0.5 * squares.sum(axis=1))).sum())
+
+
+def _of_core(rows: F64, settings: Metadynamics) -> F64:
+    """(n, 5): two centres and widths, and the height, from rows of HILLS."""
+    count, factor = len(settings.variables), settings.bias_factor
+    found = np.zeros((len(rows), 5))
+    found[:, :count] = rows[:, 1 : 1 + count]
+    found[:, 2 : 2 + count] = rows[:, 1 + count : 1 + 2 * count]
+    if count == 1:
+        found[:, 3] = 1
+    scale = 1.0 if factor is None else (factor - 1) / factor
+    found[:, 4] = rows[:, 1 + 2 * count] * scale
+    return found
+
+
+def read_hills(
+    path: str | os.PathLike[str], settings: Metadynamics, length: int | None = None
+) -> F64:
+    """The rows of a file HILLS: time (ps), values, widths (nm, rad or contacts), height, biasf.
+
+    Raises
+    ------
+    QuiltError
+        Where the file has other variables, or a row that is incomplete.
+    """
+    lines = Path(path).read_bytes()[:length].decode("ascii", "replace").splitlines()
+    wanted = len(settings.variables) * 2 + 3
+    rows = []
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if (
+            words[:2] == ["#!", "FIELDS"]
+            and tuple(words[3 : 3 + len(settings.variables)]) != settings.variables
+        ):
+            raise QuiltError(f"{path}: its variables are not {', '.join(settings.variables)}")
+        if not words or words[0].startswith("#"):
+            continue
+        try:
+            values = [float(word) for word in words]
+        except ValueError:
+            values = []
+        if len(values) != wanted:
+            raise QuiltError(f"{path}, line {number}: is no hill of {wanted} numbers")
+        rows.append(values)
+    return np.array(rows).reshape(-1, wanted)
+
+
+def _thermal(settings: Metadynamics, simulation: Readout) -> float:
+    """kT, kJ/mol, of well-tempered metadynamics."""
+    if settings.bias_factor is None:
+        return 0.0
+    bath = heat_bath(simulation.integrator, simulation.thermostat)
+    if bath is None or not isinstance(bath.temperature, int | float) or bath.temperature <= 0:
+        raise QuiltError("well-tempered metadynamics needs one heat bath, above 0 K")
+    return BOLTZMANN * float(bath.temperature)
