@@ -3,12 +3,13 @@
 
 The nearest images of atoms to the origin of their group make it whole, so no atom may be further
 from it than half the box.  By default the origin is the atom nearest to the middle of the group in
-the reference positions.
+the reference positions.  `system` is a System here and `one` a Restraint, whose module imports this
+one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,16 +18,13 @@ from ..errors import QuiltError
 from .collective import MOST_CONTACTS, AtomGroup, CollectiveRestraint
 from .selection import select
 
-if TYPE_CHECKING:
-    from .restraints import Restraint
-
 F64 = npt.NDArray[np.float64]
 
 _CONTACT_EXPONENT = 6
 
 
 def collective_restraint(
-    system: Any, one: Restraint, number: int, positions: F64, box: F64 | None
+    system: Any, one: Any, number: int, positions: F64, box: F64 | None
 ) -> CollectiveRestraint:
     """A restraint of the core from one that selects groups.
 
@@ -81,7 +79,7 @@ def _refuse_shared(system: Any, atoms: list[npt.NDArray[np.int64]]) -> None:
         raise QuiltError(f"its selections name {named} twice")
 
 
-def _origins(system: Any, one: Restraint, atoms: list[npt.NDArray[np.int64]]) -> list[int]:
+def _origins(system: Any, one: Any, atoms: list[npt.NDArray[np.int64]]) -> list[int]:
     texts = (one.origin,) if isinstance(one.origin, str) else one.origin
     assert texts is not None
     if len(texts) != len(atoms):
@@ -97,7 +95,7 @@ def _origins(system: Any, one: Restraint, atoms: list[npt.NDArray[np.int64]]) ->
 
 def _group(
     system: Any,
-    one: Restraint,
+    one: Any,
     atoms: npt.NDArray[np.int64],
     origin: int | None,
     positions: F64,
