@@ -129,7 +129,7 @@ def test_hills_do_not_depend_on_ranks_and_restarts(
     hills.close()
     assert path.read_bytes() == (tmp_path / "part").read_bytes()
     assert np.array_equal(whole.state().positions, again.state().positions)
-    assert whole.energies() == again.energies()
+    assert whole.energies()["potential"] == again.energies()["potential"]
 
 
 def test_the_bias_makes_a_known_free_energy_flat(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_what_makes_no_sense_is_refused(chain: tuple[System, State], tmp_path: P
         with pytest.raises(QuiltError, match=text):
             Hills(tmp_path / "HILLS", settings, made)
     for wrong in ({"variables": ("a", "a")}, {"width": (0.1, 0.1)}, {"bias_factor": 1.0}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
+        with pytest.raises(QuiltError, match=next(iter(wrong))):
             Metadynamics(**{"variables": ("a",), "width": (0.1,), "height": 1.0, **wrong})
     constant = simulate(chain, integrator=quiltmd.VelocityVerlet())
     with pytest.raises(QuiltError, match="one heat bath"):

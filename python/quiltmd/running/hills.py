@@ -135,8 +135,8 @@ class Hills:
         rows = self._rows[self._rows[:, 0] < before]
         places = [value / shown for value, shown in zip(values, self._shown, strict=True)]
         away = np.array(places) - rows[:, 1 : 1 + count]
-        periods = np.where(self._axes[:, 4] > 0, self._axes[:, 1] * self._axes[:, 3], np.inf)
-        away -= np.where(np.isinf(periods), 0, periods * np.round(away / periods))
+        periods = self._axes[:, 1] * self._axes[:, 3]
+        away -= np.where(self._axes[:, 4] > 0, periods * np.round(away / periods), 0)
         squares = (away / rows[:, 1 + count : 1 + 2 * count]) ** 2
         heights = _of_core(rows, self._settings)[:, 4]
         return float((heights * np.exp(-0.5 * squares.sum(axis=1))).sum())
