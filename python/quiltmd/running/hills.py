@@ -75,10 +75,16 @@ class Hills:
                 self._file.append(self._header().encode("ascii"))
             else:
                 self._file.carry_on(mark.length, mark.tail)
-                self._add(simulation, read_hills(self.path, self._settings, mark.length))
+                self._take_up(simulation, read_hills(self.path, self._settings, mark.length))
         except BaseException:
             self._file.close()
             raise
+
+    def _take_up(self, simulation: Simulation, rows: F64) -> None:
+        """Adds earlier hills; the pair lists stay those that the state has, not new ones."""
+        state, heat = simulation.state(), simulation.heat()
+        self._add(simulation, rows)
+        simulation.set_state(state, heat)
 
     def set_at(self, simulation: Simulation) -> int:
         """Adds the hill of the present step, if one is due; returns the step of the next."""

@@ -229,6 +229,8 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         electric_field=config.system.electric_field,
         say=say,
     )
+    if config.metadynamics is not None:
+        config.metadynamics.axes(system)  # refuses variables that the system does not have
     return (system if config.alchemy is None else config.alchemy.apply(system)), state
 
 
