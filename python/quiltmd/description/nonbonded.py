@@ -22,7 +22,6 @@ from ..errors import QuiltError
 from .box import box_widths
 from .checks import user_settings
 from .mesh_rules import (
-    SMALLEST_GRID,
     fmm_parameters,
     lj_pme_parameters,
     pme_parameters,
@@ -30,17 +29,13 @@ from .mesh_rules import (
     refuse_coarse_grid,
     refuse_large_grid,
 )
-from .settings import Only, OnResume, settings_only_with
+from .nonbonded_checks import FIELD, FMM, LJ_PME, PME, check_together, defaults_with
+from .settings import OnResume
 from .units import Nanometres, PerNanometre
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 # Where splines of order 4 on a finer grid are the faster ones.
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
-# What settings need, to have a use.
-_Pme = Only("method", "pme")
-_Fmm = Only("method", "fmm")
-_Field = Only("method", "reaction-field")
-_LjPme = Only("lennard_jones", "pme")
 # Methods that need a periodic box, as messages call them.
 _IN_BOXES = {"pme": "PME", "fmm": "the method fmm", "reaction-field": "a reaction field"}
 _Split = Literal["prolate", "gaussian"]
@@ -156,21 +151,21 @@ class Nonbonded:
         description="Relative dielectric constant that divides all Coulomb interactions (GROMACS' "
         "epsilon-r); 0: infinite, no Coulomb interactions.",
     )
-    dielectric: Annotated[float, _Field] = Field(
+    dielectric: Annotated[float, FIELD] = Field(
         default=78.3,
         ge=0,
         description="Dielectric constant of the reaction field; 0: infinite.",
     )
-    reaction_field_on_exclusions: Annotated[bool, _Field] = Field(
+    reaction_field_on_exclusions: Annotated[bool, FIELD] = Field(
         default=True,
         description="Apply the reaction field to excluded pairs as well: GROMACS does so, OpenMM "
         "does not.",
     )
-    pme_order: Annotated[Literal[4, 5] | None, _Pme] = Field(
+    pme_order: Annotated[Literal[4, 5] | None, PME] = Field(
         default=None,
         description="Interpolation order of PME, 4 or 5; default: 5, or 4 in small boxes.",
     )
-    pme_tolerance: Annotated[float, _Pme] = Field(
+    pme_tolerance: Annotated[float, PME] = Field(
         default=5e-4,
         gt=0,
         lt=0.5,
@@ -178,78 +173,78 @@ class Nonbonded:
         "and the PME grid.",
     )
     # What follows from it is compared on resume: alpha or bandwidth, and the grid.
-    pme_split: Annotated[_Split | None, _Pme, OnResume.NOT_COMPARED] = Field(
+    pme_split: Annotated[_Split | None, PME, OnResume.NOT_COMPARED] = Field(
         default=None,
         description="Splitting function of PME: prolate (the default, needs a coarser grid) or "
         "gaussian (the standard Ewald split, as in other programs).",
     )
-    coulomb_cutoff: Annotated[Nanometres | None, _Pme] = Field(
+    coulomb_cutoff: Annotated[Nanometres | None, PME] = Field(
         default=None,
         ge=_SHORTEST_CUTOFF,
         description="Cutoff of direct-space Coulomb interactions, nm, at most the cutoff (the "
         "default); needs a prolate split.",
     )
-    pme_alpha: Annotated[PerNanometre | None, _Pme] = Field(
+    pme_alpha: Annotated[PerNanometre | None, PME] = Field(
         default=None,
         gt=0,
         description="Ewald coefficient of the gaussian split, 1/nm, instead of pme_tolerance; "
         "needs pme_grid.",
     )
-    pme_bandwidth: Annotated[float | None, _Pme] = Field(
+    pme_bandwidth: Annotated[float | None, PME] = Field(
         default=None,
         ge=4,
         le=20,
         description="Bandwidth of the prolate split, instead of pme_tolerance; needs pme_grid.",
     )
-    pme_grid: Annotated[tuple[int, int, int] | None, _Pme] = Field(
+    pme_grid: Annotated[tuple[int, int, int] | None, PME] = Field(
         default=None,
         description="Points of the PME grid along each axis, instead of pme_tolerance; needs "
         "pme_alpha or pme_bandwidth.",
     )
-    pme_window: Annotated[Nanometres | None, _Pme] = Field(
+    pme_window: Annotated[Nanometres | None, PME] = Field(
         default=None,
         ge=0,
         le=10,
         description="Grid spacing, nm, for which the PME interpolation has the least aliasing; "
         "needs pme_bandwidth and pme_grid; 0 (the default with pme_grid or order 4): B-splines.",
     )
-    lennard_jones: Annotated[Literal["cutoff", "pme"], _Pme] = Field(
+    lennard_jones: Annotated[Literal["cutoff", "pme"], PME] = Field(
         default="cutoff",
         description="Dispersion beyond the cutoff: none (cutoff), or by Lennard-Jones PME (pme), "
         "which needs the method pme.",
     )
-    lj_pme_tolerance: Annotated[float, _LjPme] = Field(
+    lj_pme_tolerance: Annotated[float, LJ_PME] = Field(
         default=1e-3,
         gt=0,
         lt=0.5,
         description="Fraction of the dispersion of a pair at the cutoff that the direct sum omits; "
         "sets Ewald coefficient and grid of Lennard-Jones PME.",
     )
-    lj_pme_alpha: Annotated[PerNanometre | None, _LjPme] = Field(
+    lj_pme_alpha: Annotated[PerNanometre | None, LJ_PME] = Field(
         default=None,
         gt=0,
         description="Ewald coefficient of Lennard-Jones PME, 1/nm, instead of lj_pme_tolerance; "
         "needs lj_pme_grid.",
     )
-    lj_pme_grid: Annotated[tuple[int, int, int] | None, _LjPme] = Field(
+    lj_pme_grid: Annotated[tuple[int, int, int] | None, LJ_PME] = Field(
         default=None,
         description="Points of the grid of Lennard-Jones PME along each axis, instead of "
         "lj_pme_tolerance; needs lj_pme_alpha.",
     )
-    fmm_tolerance: Annotated[float, _Fmm] = Field(
+    fmm_tolerance: Annotated[float, FMM] = Field(
         default=5e-4,
         ge=2e-4,
         le=1e-2,
         description="Relative rms error of the forces with the method fmm; sets its bandwidth and "
         "grid.",
     )
-    fmm_bandwidth: Annotated[float | None, _Fmm] = Field(
+    fmm_bandwidth: Annotated[float | None, FMM] = Field(
         default=None,
         ge=4,
         le=20,
         description="Bandwidth of the method fmm, instead of fmm_tolerance; needs fmm_grid.",
     )
-    fmm_grid: Annotated[tuple[int, int, int] | None, _Fmm] = Field(
+    fmm_grid: Annotated[tuple[int, int, int] | None, FMM] = Field(
         default=None,
         description="Grid of the method fmm, three even numbers, instead of fmm_tolerance; needs "
         "fmm_bandwidth.",
@@ -272,127 +267,7 @@ class Nonbonded:
     )
 
     def __post_init__(self) -> None:
-        for of in ("pme", "lj_pme"):
-            self._check_mesh(of)
-        self._check_window()
-        if self.pme_grid is not None and self.pme_split is not None:
-            raise ValueError(
-                "give either pme_split, which sets the grid by the tolerance, or pme_grid: leave "
-                "one of them out"
-            )
-        if self.method != "pme":
-            self._refuse_pme()
-        self._check_coulomb_cutoff()
-        self._check_fmm()
-        self._check_lj_pme()
-        self._check_field()
-        if (self.switching == "none") != (self.switch_distance is None):
-            raise ValueError("switching and switch_distance belong together: give both or neither")
-        if self.switch_distance is not None and self.switch_distance >= self.cutoff:
-            raise ValueError(
-                f"switch_distance {self.switch_distance:g} nm must be less than the cutoff, "
-                f"{self.cutoff:g} nm"
-            )
-
-    def _check_mesh(self, of: str) -> None:
-        alpha, grid = getattr(self, f"{of}_alpha"), getattr(self, f"{of}_grid")
-        if of == "pme" and self.pme_bandwidth is not None:
-            if alpha is not None or grid is None:
-                raise ValueError(
-                    "pme_bandwidth and pme_grid belong together, without pme_alpha: give these two "
-                    "or neither"
-                )
-        elif (alpha is None) != (grid is None):
-            raise ValueError(f"{of}_alpha and {of}_grid belong together: give both or neither")
-        if grid is None:
-            return
-        if min(grid) < SMALLEST_GRID:
-            raise ValueError(f"{of}_grid needs at least {SMALLEST_GRID} points in each direction")
-        tolerance = f"{of}_tolerance"
-        if getattr(self, tolerance) != getattr(Nonbonded, tolerance):
-            raise ValueError(f"{of}_grid replaces {tolerance}: leave one of them out")
-
-    def _check_window(self) -> None:
-        if self.pme_window is None:
-            return
-        if self.pme_split == "gaussian" or self.pme_alpha is not None:
-            raise ValueError(
-                "pme_window is for the prolate split, and a gaussian one is chosen: leave out "
-                "pme_window"
-            )
-        if self.pme_window > 0 and self.pme_bandwidth is None:
-            raise ValueError(
-                "pme_window is the spacing of pme_grid, and needs it and pme_bandwidth: leave it "
-                "out, or give it as 0 for B-splines"
-            )
-
-    def _check_coulomb_cutoff(self) -> None:
-        if self.coulomb_cutoff is None or self.coulomb_cutoff == self.cutoff:
-            return
-        if self.coulomb_cutoff > self.cutoff:
-            raise ValueError(
-                f"coulomb_cutoff {self.coulomb_cutoff:g} nm must be at most the cutoff, "
-                f"{self.cutoff:g} nm"
-            )
-        others = {
-            "pme_split = gaussian": self.pme_split == "gaussian",
-            "pme_alpha, which is of a Gaussian split": self.pme_alpha is not None,
-            "lennard_jones = pme": self.lennard_jones == "pme",
-            f"switching = {self.switching}": self.switching != "none",
-        }
-        for words, is_so in others.items():
-            if is_so:
-                raise ValueError(
-                    f"a coulomb_cutoff shorter than the cutoff cannot be combined with {words}: "
-                    "leave one of them out"
-                )
-
-    def _check_lj_pme(self) -> None:
-        if self.lennard_jones == "pme":
-            if self.switching != "none":
-                raise ValueError(
-                    "lennard_jones = pme cannot be combined with switching: leave one of them out"
-                )
-            return
-        for name, default in _defaults(_LjPme).items():
-            if getattr(self, name) != default:
-                raise ValueError(f"{name} needs lennard_jones = pme")
-
-    def _check_fmm(self) -> None:
-        if self.method != "fmm":
-            for name, default in _defaults(_Fmm).items():
-                if getattr(self, name) != default:
-                    raise ValueError(f"{name} is for the method fmm: choose that as well")
-            return
-        grid = self.fmm_grid
-        if (self.fmm_bandwidth is None) != (grid is None):
-            raise ValueError("fmm_bandwidth and fmm_grid belong together: give both or neither")
-        if grid is None:
-            return
-        if min(grid) < SMALLEST_GRID or any(n % 2 for n in grid):
-            raise ValueError(
-                f"fmm_grid needs even numbers of points, at least {SMALLEST_GRID} in each direction"
-            )
-        if self.fmm_tolerance != Nonbonded.fmm_tolerance:
-            raise ValueError("fmm_grid takes the place of fmm_tolerance: leave one of them out")
-
-    def _check_field(self) -> None:
-        if self.method != "reaction-field":
-            for name, default in _defaults(_Field).items():
-                if getattr(self, name) != default:
-                    raise ValueError(
-                        f"{name} needs the method reaction-field: choose it, or leave {name} out"
-                    )
-        elif 0 < self.dielectric < (least := max(1.0, self.relative_permittivity)):
-            raise ValueError(
-                "the dielectric constant of the medium beyond the cutoff, as of that within it, is "
-                f"at least {least:g}, not {self.dielectric:g}; 0 stands for an infinite one"
-            )
-
-    def _refuse_pme(self) -> None:
-        for name, default in _defaults(_Pme).items():
-            if getattr(self, name) != default:
-                raise ValueError(f"the method {self.method} has no PME: leave out {name}")
+        check_together(self)
 
     def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
         """These settings of an input, with other values for some of them.
@@ -404,20 +279,20 @@ class Nonbonded:
         replaced: dict[str, Any] = {}
         method = given.get("method", self.method)
         if method != "pme":
-            replaced = _defaults(_Pme)
+            replaced = defaults_with(Nonbonded, PME)
         else:
             for of in ("pme", "lj_pme"):
                 replaced |= self._mesh_overridden(of, given)
             if self._ends_coulomb_cutoff(given):
                 replaced["coulomb_cutoff"] = None
             if given.get("lennard_jones", self.lennard_jones) != "pme":
-                replaced |= _defaults(_LjPme)
+                replaced |= defaults_with(Nonbonded, LJ_PME)
             elif self.lennard_jones != "pme":
                 replaced |= {"switching": "none", "switch_distance": None}
         if method != "fmm" or "fmm_grid" in given or "fmm_tolerance" in given:
-            replaced |= _defaults(_Fmm)
+            replaced |= defaults_with(Nonbonded, FMM)
         if method != "reaction-field":
-            replaced |= _defaults(_Field)
+            replaced |= defaults_with(Nonbonded, FIELD)
         if given.get("switching") == "none" or method == "no-cutoff":
             replaced |= {"switching": "none", "switch_distance": None}
         if method == "no-cutoff":
@@ -584,9 +459,3 @@ class _ChargeMesh(NamedTuple):
     bandwidth: float = 0.0
     grid: tuple[int, int, int] = (0, 0, 0)
     window: float = 0.0
-
-
-def _defaults(needed: Only) -> dict[str, Any]:
-    """Of the settings that need this."""
-    names = settings_only_with(Nonbonded, needed.setting, needed.value)
-    return {name: getattr(Nonbonded, name) for name in names}
