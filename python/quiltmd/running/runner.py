@@ -24,17 +24,8 @@ from ..engine.core import EngineFactory
 from ..errors import InputError, QuiltError
 from ..inputs import load
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
-from ..outputs.collective import CollectiveReporter
 from ..outputs.files import writing
-from ..outputs.free_energy import StateEnergyReporter
-from ..outputs.reporters import (
-    CheckpointReporter,
-    LogReporter,
-    Output,
-    Reporter,
-    TrajectoryReporter,
-)
-from ..outputs.structures import pdb_limit, write_cif, write_pdb
+from ..outputs.reporters import CheckpointReporter, Reporter
 from ..workers.factory import make_engine
 from .before import check_reporters, check_selections, warn_of_frames, warn_of_no_effect
 from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
@@ -48,6 +39,7 @@ from .one_gpu import OneGpuTrial
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say
 from .records import Session
+from .run_outputs import first_reports, make_reporters, open_outputs, write_selected
 from .simulation import Simulation
 from .stopping import Stopping
 
@@ -348,14 +340,14 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
     config, folder, simulation = run.config, run.folder, run.simulation
     with ExitStack() as stack:
         run = _with_hills(run, resumed, stack)
-        outputs = _open_outputs(run, resumed, stack)
-        reporters = _make_reporters(run, resumed, stack)
+        outputs = open_outputs(config, folder, simulation, run.hills, resumed, stack)
+        reporters = make_reporters(config, folder, simulation, resumed, stack)
         checkpoints = CheckpointReporter(
             folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
         )
         if resumed is None:
-            _write_selected(run)
-            _first_reports(outputs, checkpoints, simulation)
+            write_selected(config, folder, simulation)
+            first_reports(outputs, checkpoints, simulation)
         else:
             checkpoints.last_step = simulation.step
             folder.write_config(config)
@@ -443,87 +435,6 @@ def _with_hills(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> _Run
     hills = Hills(path, settings, run.simulation, mark, run.config.run.first_step)
     stack.callback(hills.close)
     return replace(run, hills=hills)
-
-
-def _open_outputs(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> list[Output]:
-    output, folder, simulation = run.config.output, run.folder, run.simulation
-    after = None if resumed is None else resumed.state.step
-    marks = {} if resumed is None else resumed.outputs
-    outputs: list[Output] = []
-    if output.log_every:
-        terms = simulation.terms() if output.log_terms else ()
-        mark = marks.get(folder.log.name)
-        log = LogReporter(
-            folder.log,
-            output.log_every,
-            after,
-            mark,
-            terms=terms,
-            box=output.log_box,
-            groups=len(run.config.bath),
-        )
-        log.start_clock(simulation)
-        stack.callback(log.close)
-        outputs.append(log)
-    if output.log_every and simulation.system.collective is not None:
-        path = folder.collective
-        values = CollectiveReporter(
-            path, output.log_every, simulation, after, marks.get(path.name), run.hills
-        )
-        stack.callback(values.close)
-        outputs.append(values)
-    if run.hills is not None:
-        outputs.append(run.hills)
-    if run.config.alchemy is not None:
-        every = run.config.alchemy.every
-        for path in folder.states:
-            states = StateEnergyReporter(path, every, simulation, after, marks.get(path.name))
-            stack.callback(states.close)
-            outputs.append(states)
-    for name, section in run.config.trajectories().items():
-        frames = TrajectoryReporter(
-            folder.path / name,
-            section.every,
-            simulation,
-            after,
-            marks.get(name),
-            **section.model_dump(exclude={"file", "every"}),
-            carried=None if resumed is None else resumed.carried.get(name),
-        )
-        stack.callback(frames.close)
-        outputs.append(frames)
-    return outputs
-
-
-def _make_reporters(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> list[Reporter]:
-    """Those of [[reporter]], which are closed at the end where they can be."""
-    after = None if resumed is None else resumed.state.step
-    made = []
-    for section in run.config.reporter:
-        made.append(section.make(run.simulation, run.folder.path, after))
-        if callable(close := getattr(made[-1], "close", None)):
-            stack.callback(close)
-    return made
-
-
-def _write_selected(run: _Run) -> None:
-    """Of each trajectory of some atoms, a structure of these atoms to open it with."""
-    for name, section in run.config.trajectories().items():
-        if section.select == "all":
-            continue
-        fits = pdb_limit(run.simulation, section.select) is None
-        path = run.folder.path / f"{name}.{'pdb' if fits else 'cif'}"
-        (write_pdb if fits else write_cif)(path, run.simulation, section.select)
-
-
-def _first_reports(
-    outputs: list[Output], checkpoints: CheckpointReporter, simulation: Simulation
-) -> None:
-    """Rows of step 0 of the tables, and a checkpoint to fall back on from the very start."""
-    for output in outputs:
-        if isinstance(output, LogReporter | StateEnergyReporter | CollectiveReporter):
-            output.report(simulation)
-    checkpoints.report(simulation)
 
 
 def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
