@@ -216,7 +216,7 @@ def test_what_may_be_given_with_resume_is_said(inputs: Any, tmp_path: Path) -> N
     changeable = may_change(Config)
     assert {("system", name.removesuffix("-1")) for name in names} <= set(changeable)
     flags = {flag_of(at) for at in changeable if at[0] != "workers"}
-    said = re.split("may change:|Under mpirun", str(run.__doc__))[1]
+    said = re.split("are accepted:|Under mpirun", str(run.__doc__))[1]
     assert set(re.findall(r"--[a-z-]+", said)) == flags
     rows = re.findall(r"^\| (?:what may change on resume|moving) \|.*$", guide, re.MULTILINE)
     keys = {key for section, key in changeable if section in ("run", "output")}
