@@ -67,7 +67,8 @@ __global__ void evaluate_collective_kernel(const __grid_constant__ EvaluateColle
   const Timed timed(times);
   wait_for_previous();
   if (threadIdx.x != 0) return;
-  evaluate_and_count(op, static_cast<int>(blockIdx.x),
+  __shared__ CollectiveRoom rooms[2];
+  evaluate_and_count(op, static_cast<int>(blockIdx.x), rooms,
                      [](int64_t* to, int64_t value) { add_fixed(to, value); });
 }
 

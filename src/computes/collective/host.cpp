@@ -38,8 +38,9 @@ void sum_collective(const SumCollective& op, ThreadGroup& threads) {
 }
 
 void evaluate_collectives(const EvaluateCollective& op, ThreadGroup&) {
+  CollectiveRoom rooms[2];
   for (int t = 0; t < op.of.term_count; ++t)
-    evaluate_and_count(op, t, [](int64_t* to, int64_t value) { add_to(*to, value); });
+    evaluate_and_count(op, t, rooms, [](int64_t* to, int64_t value) { add_to(*to, value); });
 }
 
 void apply_collective(const ApplyCollective& op, ThreadGroup& threads) {

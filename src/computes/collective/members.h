@@ -112,20 +112,20 @@ QMD_HD Vec3d body_force(const ApplyCollective& op, const PlacedMember& placed) {
 // The variable of a restraint, with the energy and the slope that `slope_at` gives for its value.
 template <class Slope>
 QMD_HD CollectiveValue evaluate_variable(const EvaluateCollective& op, int number,
-                                         const Slope& slope_at) {
+                                         CollectiveRoom& room, const Slope& slope_at) {
   const CollectiveTerm& term = op.of.terms[number];
   const bool centres = sums_of(term.kind) == kMoments;
-  double sums[kMostSums];
-  Vec3d before{}, between[kMostBodies - 1];
+  Vec3d before{};
   for (int b = 0; b < (centres ? term.bodies : 1); ++b) {
     const CollectiveBody& body = op.of.bodies[term.first_body + b];
     for (int k = 0; k < sums_of(term.kind); ++k)
-      sums[k] = from_fixed(op.sums[body.sums + k], kCollectiveScale);
-    const Vec3d centre = shared_position(op.shared, body.origin) + Vec3d{sums[0], sums[1], sums[2]};
-    if (b > 0) between[b - 1] = op.of.nearest(centre - before);
+      room.sums[k] = from_fixed(op.sums[body.sums + k], kCollectiveScale);
+    const Vec3d centre =
+        shared_position(op.shared, body.origin) + Vec3d{room.sums[0], room.sums[1], room.sums[2]};
+    if (b > 0) room.between[b - 1] = op.of.nearest(centre - before);
     before = centre;
   }
-  return evaluate_collective(term, between, sums, slope_at);
+  return evaluate_collective(term, room, slope_at);
 }
 
 // Of a restraint without its spring: only the value.
@@ -139,6 +139,7 @@ struct BiasedSpring {
   const EvaluateCollective& op;
   int number;
   CollectiveSpring spring;
+  CollectiveRoom& room;  // for the other variable
 
   QMD_HD CollectiveSlope operator()(double value) const {
     CollectiveSlope found = spring(value);
@@ -146,7 +147,8 @@ struct BiasedSpring {
       if (op.bias.axis[a].term != number) continue;
       double values[kMostBiasAxes];
       for (int b = 0; b < op.bias.axes; ++b)
-        values[b] = b == a ? value : evaluate_variable(op, op.bias.axis[b].term, NoSlope()).value;
+        values[b] =
+            b == a ? value : evaluate_variable(op, op.bias.axis[b].term, room, NoSlope()).value;
       const BiasValue bias = bias_at(op.bias, values);
       found.slope += bias.slope[a];
       if (a == 0) found.energy += bias.energy;
@@ -155,20 +157,22 @@ struct BiasedSpring {
   }
 };
 
-// A restraint as a whole.
-QMD_HD CollectiveValue evaluate_term(const EvaluateCollective& op, int number) {
+// A restraint as a whole, with room for two.
+QMD_HD CollectiveValue evaluate_term(const EvaluateCollective& op, int number,
+                                     CollectiveRoom* rooms) {
   const CollectiveTerm& term = op.of.terms[number];
   const double time = static_cast<double>(*op.step) * op.timestep;
   const double centre = term.points > 0 ? centre_at(op.path + term.first_point, term.points, time)
                                         : op.centres[number];
   const CollectiveSpring spring{term, op.of.conditions->restraint_strength, centre};
-  return evaluate_variable(op, number, BiasedSpring{op, number, spring});
+  return evaluate_variable(op, number, rooms[0], BiasedSpring{op, number, spring, rooms[1]});
 }
 
 // A restraint by itself, and what it adds: `add(place, value)` to an accumulator.
 template <class Add>
-QMD_HD void evaluate_and_count(const EvaluateCollective& op, int number, const Add& add) {
-  const CollectiveValue found = evaluate_term(op, number);
+QMD_HD void evaluate_and_count(const EvaluateCollective& op, int number, CollectiveRoom* rooms,
+                               const Add& add) {
+  const CollectiveValue found = evaluate_term(op, number, rooms);
   op.pulls[number] = found.pull;
   if (!op.energy || !op.is_counted_here(number)) return;
   add(op.energy + kCollectiveEnergy, to_fixed(found.energy, kEnergyScale));

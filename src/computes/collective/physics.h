@@ -69,6 +69,13 @@ struct CollectivePull {
   Rotation rotation;
 };
 
+// What a variable is a function of: vectors between consecutive centres, or sums of the first group.
+struct CollectiveRoom {
+  Vec3d between[kMostBodies - 1];
+  double sums[kMostSums];
+  SuperpositionRoom superposition;
+};
+
 // Of a restraint.
 struct CollectiveValue {
   double value, energy;
@@ -208,14 +215,12 @@ QMD_HD CollectiveValue evaluate_gyration(const double* sums, const Slope& slope_
 }
 
 template <class Slope>
-QMD_HD CollectiveValue evaluate_rmsd(const CollectiveTerm& term, const double* sums,
+QMD_HD CollectiveValue evaluate_rmsd(const CollectiveTerm& term, CollectiveRoom& room,
                                      const Slope& slope_at) {
   CollectiveValue found{};
-  const BodySums body(sums);
-  double s[3][3];
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) s[i][j] = sums[kCorrelations + 3 * i + j];
-  const Superposition best(s);
+  const BodySums body(room.sums);
+  const double* const s = room.sums + kCorrelations;
+  const Superposition best(s, room.superposition);
   const double square = body.square() + term.spread - 2 * best.overlap;
   found.value = square > 0 ? std::sqrt(square) : 0;
   const CollectiveSlope spring = slope_at(found.value);
@@ -226,7 +231,7 @@ QMD_HD CollectiveValue evaluate_rmsd(const CollectiveTerm& term, const double* s
   found.virial = body.moments;
   for (int j = 0; j < 3; ++j) {  // less the rotated reference (x) point, by columns
     const Vec3d unit{j == 0 ? 1.0 : 0, j == 1 ? 1.0 : 0, j == 2 ? 1.0 : 0};
-    found.virial += product(-best.rotation({s[0][j], s[1][j], s[2][j]}), unit);
+    found.virial += product(-best.rotation({s[j], s[3 + j], s[6 + j]}), unit);
   }
   for (int v = 0; v < Symmetric::kParts; ++v) found.virial[v] *= found.pull.scale;
   return found;
@@ -244,24 +249,23 @@ QMD_HD CollectiveValue evaluate_coordination(const double* sums, const Slope& sl
   return found;
 }
 
-// `between`: vectors between consecutive centres; `sums`: of the first group; `slope_at`: energy and slope
-// where the variable has a value.
+// `slope_at`: energy and slope where the variable has a value.
 template <class Slope>
-QMD_HD CollectiveValue evaluate_collective(const CollectiveTerm& term, const Vec3d* between,
-                                           const double* sums, const Slope& slope_at) {
+QMD_HD CollectiveValue evaluate_collective(const CollectiveTerm& term, CollectiveRoom& room,
+                                           const Slope& slope_at) {
   switch (term.kind) {
     case CollectiveKind::kDistance:
-      return evaluate_distance(between, slope_at);
+      return evaluate_distance(room.between, slope_at);
     case CollectiveKind::kAngle:
-      return evaluate_angle(between, slope_at);
+      return evaluate_angle(room.between, slope_at);
     case CollectiveKind::kTorsion:
-      return evaluate_torsion(between, slope_at);
+      return evaluate_torsion(room.between, slope_at);
     case CollectiveKind::kGyration:
-      return evaluate_gyration(sums, slope_at);
+      return evaluate_gyration(room.sums, slope_at);
     case CollectiveKind::kRmsd:
-      return evaluate_rmsd(term, sums, slope_at);
+      return evaluate_rmsd(term, room, slope_at);
     default:
-      return evaluate_coordination(sums, slope_at);
+      return evaluate_coordination(room.sums, slope_at);
   }
 }
 

@@ -37,23 +37,19 @@ CollectiveTerm term_of(const CollectiveRestraint& restraint) {
   return term;
 }
 
-std::vector<double> body_sums(const Bodies& bodies) {
+void add_body_sums(const Bodies& bodies, double* sums) {
   const AtomGroup& group = bodies.restraint.groups[0];
-  std::vector<double> sums(kMostSums, 0.0);
   for (size_t i = 0; i < group.atoms.size(); ++i) {
     const double w = group.weights[i];
     const Vec3d d = bodies.from_origin(group, i);
     const Vec3d r = bodies.restraint.reference.empty() ? Vec3d{} : bodies.restraint.reference[i];
     const Symmetric moments = product(w * d, d);
     for (int a = 0; a < 3; ++a) {
-      sums[static_cast<size_t>(a)] += w * d[a];
-      for (int b = 0; b < 3; ++b)
-        sums[static_cast<size_t>(kCorrelations + 3 * a + b)] += w * r[a] * d[b];
+      sums[a] += w * d[a];
+      for (int b = 0; b < 3; ++b) sums[kCorrelations + 3 * a + b] += w * r[a] * d[b];
     }
-    for (int v = 0; v < Symmetric::kParts; ++v)
-      sums[static_cast<size_t>(kMoments + v)] += moments[v];
+    for (int v = 0; v < Symmetric::kParts; ++v) sums[kMoments + v] += moments[v];
   }
-  return sums;
 }
 
 template <class Visit>
@@ -65,15 +61,12 @@ void for_contacts(const Bodies& bodies, const CollectiveTerm& term, const Visit&
     }
 }
 
-std::vector<double> contact_sums(const Bodies& bodies, const CollectiveTerm& term) {
-  std::vector<double> sums(kContactVirial + Symmetric::kParts, 0.0);
+void add_contact_sums(const Bodies& bodies, const CollectiveTerm& term, double* sums) {
   for_contacts(bodies, term, [&](size_t, size_t, Vec3d way, const Contact& contact) {
     sums[0] += contact.count;
     const Symmetric virial = product(contact.slope * way, way);
-    for (int v = 0; v < Symmetric::kParts; ++v)
-      sums[static_cast<size_t>(kContactVirial + v)] += virial[v];
+    for (int v = 0; v < Symmetric::kParts; ++v) sums[kContactVirial + v] += virial[v];
   });
-  return sums;
 }
 
 void add_forces(const Bodies& bodies, const CollectiveTerm& term, const CollectivePull& pull,
@@ -100,13 +93,16 @@ void add_restraint(const ReferenceInput& in, const CollectiveRestraint& restrain
   const Bodies bodies{in, restraint};
   const CollectiveTerm term = term_of(restraint);
   const bool contacts = term.kind == CollectiveKind::kCoordination;
-  const std::vector<double> sums = contacts ? contact_sums(bodies, term) : body_sums(bodies);
-  std::vector<Vec3d> between;
+  CollectiveRoom room{};
+  if (contacts)
+    add_contact_sums(bodies, term, room.sums);
+  else
+    add_body_sums(bodies, room.sums);
   for (size_t g = 1; g < restraint.groups.size(); ++g)
-    between.push_back(bodies.nearest(bodies.centre(restraint.groups[g]) -
-                                     bodies.centre(restraint.groups[g - 1])));
-  const CollectiveValue found = evaluate_collective(
-      term, between.data(), sums.data(), CollectiveSpring{term, 1, restraint.path[0][1]});
+    room.between[g - 1] =
+        bodies.nearest(bodies.centre(restraint.groups[g]) - bodies.centre(restraint.groups[g - 1]));
+  const CollectiveValue found =
+      evaluate_collective(term, room, CollectiveSpring{term, 1, restraint.path[0][1]});
   out.energy[kCollectiveEnergy] += found.energy;
   out.add_virial(found.virial);
   if (!contacts) return add_forces(bodies, term, found.pull, out.forces);

@@ -55,20 +55,30 @@ QMD_HD void diagonalise(double (&a)[4][4], double (&v)[4][4]) {
   }
 }
 
+// Where a superposition is found: a GPU has it in shared memory, since arrays that loops go over would be in local
+// memory, which it sets aside for every thread that could run.
+struct SuperpositionRoom {
+  double a[4][4], v[4][4];
+};
+
 struct Superposition {
   Rotation rotation;  // of the reference to the points
   double overlap;     // sum of weight times (rotated reference . point), as large as it can be
 
-  // Of s = the sum of weight times reference (x) point.
-  QMD_HD explicit Superposition(const double (&s)[3][3]) {
-    double a[4][4] = {
-        {s[0][0] + s[1][1] + s[2][2], s[1][2] - s[2][1], s[2][0] - s[0][2], s[0][1] - s[1][0]},
-        {0, s[0][0] - s[1][1] - s[2][2], s[0][1] + s[1][0], s[2][0] + s[0][2]},
-        {0, 0, s[1][1] - s[0][0] - s[2][2], s[1][2] + s[2][1]},
-        {0, 0, 0, s[2][2] - s[0][0] - s[1][1]}};
-    for (int i = 0; i < 4; ++i)
-      for (int j = 0; j < i; ++j) a[i][j] = a[j][i];
-    double v[4][4];
+  // Of s = the sum of weight times reference (x) point, row by row.
+  QMD_HD Superposition(const double* s, SuperpositionRoom& room) {
+    auto& a = room.a;
+    auto& v = room.v;
+    a[0][0] = s[0] + s[4] + s[8];
+    a[1][1] = s[0] - s[4] - s[8];
+    a[2][2] = s[4] - s[0] - s[8];
+    a[3][3] = s[8] - s[0] - s[4];
+    a[0][1] = a[1][0] = s[5] - s[7];
+    a[0][2] = a[2][0] = s[6] - s[2];
+    a[0][3] = a[3][0] = s[1] - s[3];
+    a[1][2] = a[2][1] = s[1] + s[3];
+    a[1][3] = a[3][1] = s[6] + s[2];
+    a[2][3] = a[3][2] = s[5] + s[7];
     diagonalise(a, v);
     int best = 0;
     for (int i = 1; i < 4; ++i)
