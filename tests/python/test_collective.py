@@ -235,7 +235,7 @@ def test_ranks_do_not_matter(water: tuple[System, State], ranks: int) -> None:
 
 
 def test_a_restart_goes_on_as_if_there_had_been_none(water: tuple[System, State]) -> None:
-    barostat = quiltmd.CellRescaling(1.0, every=20)
+    barostat = quiltmd.CellRescaling(1.0, every=20, seed=6)
     whole = steps(water, 1, barostat=barostat)
     first = steps(water, 2, 33, barostat=barostat)
     again = steps(water, 3, 0, barostat=barostat)  # with the mesh of the first box
