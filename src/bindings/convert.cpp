@@ -154,21 +154,48 @@ void read_solvent(const nb::dict& d, System& s) {
       static_cast<int>(std::lround(std::sqrt(static_cast<double>(solvent.neck_height.size()))));
 }
 
-// Atoms that vanish, the constants of the soft core, rows of lambdas.
+// Terms of a form that change: their numbers, and their parameters at lambda 1.
+void add_changed_terms(System& s, const nb::dict& alchemy, const TermForm& form) {
+  const nb::dict all = nb::cast<nb::dict>(alchemy["changed_terms"]);
+  if (!all.contains(form.name)) return;
+  const nb::dict given = nb::cast<nb::dict>(all[form.name]);
+  ChangedTerms changed{&form, flat<int32_t>(given, "terms"), flat<double>(given, "parameters")};
+  const Terms* terms = s.terms_of(form);
+  for (const int32_t term : changed.terms)
+    if (!terms || term < 0 || term >= terms->count())
+      throw Error(std::string(form.noun) + " with the number " + std::to_string(term) +
+                  " changes, but does not exist");
+  if (changed.parameters.size() != changed.terms.size() * form.parameters.size())
+    throw Error(std::string(form.noun) + " that changes needs " +
+                std::to_string(form.parameters.size()) + " parameters at lambda 1");
+  if (!changed.terms.empty()) s.alchemy->changed_terms.push_back(std::move(changed));
+}
+
+// Alchemical atoms and terms, the constants of the soft core, rows of lambdas.
 void read_alchemy(const nb::dict& d, System& s) {
   if (!d.contains("alchemy")) return;
   const nb::dict given = nb::cast<nb::dict>(d["alchemy"]);
   Alchemy& alchemy = s.alchemy.emplace();
   alchemy.atoms = flat<int32_t>(given, "atoms");
   check_atoms(alchemy.atoms, s.masses.size(), "the alchemical atoms");
+  auto& [first, last] = alchemy.ends;
   for (const int32_t atom : alchemy.atoms) {
-    alchemy.charges.push_back(s.charges[static_cast<size_t>(atom)]);
-    alchemy.pair_types.push_back(s.pair_types[static_cast<size_t>(atom)]);
+    first.charges.push_back(s.charges[static_cast<size_t>(atom)]);
+    first.pair_types.push_back(s.pair_types[static_cast<size_t>(atom)]);
   }
+  last = {flat<double>(given, "last_charges"), flat<int32_t>(given, "last_types")};
+  if (last.charges.size() != alchemy.atoms.size() || last.pair_types.size() != alchemy.atoms.size())
+    throw Error("each alchemical atom needs a charge and a type at lambda 1");
+  for (const int32_t type : last.pair_types)
+    if (type < kNoPairType || type >= s.pair_type_count)
+      throw Error("an alchemical atom has the type " + std::to_string(type) +
+                  " at lambda 1, which does not exist");
+  TermForms::for_each([&]<class Form>(int) { add_changed_terms(s, given, Form::kForm); });
   alchemy.alpha = value<double>(given, "alpha");
+  alchemy.alpha_coulomb = value<double>(given, "alpha_coulomb");
   alchemy.least_sigma = value<double>(given, "least_sigma");
   const auto lambdas = [](const std::array<double, kLambdas>& row) {
-    return Lambdas{{row[kLambdaCoulomb], row[kLambdaVdw]}};
+    return Lambdas{{row[kLambdaCoulomb], row[kLambdaVdw], row[kLambdaBonded]}};
   };
   alchemy.start = lambdas(value<std::array<double, kLambdas>>(given, "start"));
   for (const auto& row : rows<double, kLambdas>(given, "states"))

@@ -315,7 +315,8 @@ nb::list loads(Engine& engine) {
 
 nb::dict describe_form(const TermForm& form) {
   nb::list parameters, energies;
-  for (const auto& [name, unit] : form.parameters) parameters.append(nb::make_tuple(name, unit));
+  for (const TermParameter& one : form.parameters)
+    parameters.append(nb::make_tuple(one.name, one.unit));
   for (const char* name : form.energies) energies.append(name);
   nb::dict out;
   out["name"] = form.name;
@@ -338,6 +339,7 @@ nb::list term_forms() {
     out.append(describe_form(Form::kForm));
     out[out.size() - 1]["part"] = kTermParts[static_cast<int>(Form::kPart)];
     out[out.size() - 1]["holds_atoms"] = kHoldsAtoms<Form>;
+    out[out.size() - 1]["may_change"] = kMayChange<Form>;
   });
   return out;
 }

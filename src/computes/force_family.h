@@ -28,6 +28,7 @@ struct NonbondedSettings;
 struct PackedPairs;
 struct PairParameters;
 struct Evaluation;
+struct Lambdas;
 struct ReferenceInput;
 struct System;
 
@@ -109,6 +110,8 @@ class ForceFamily : public Rebuilt {
   virtual PlacedTerms placed_terms() const { return {}; }
   // Of collective restraints at rest, by restraint, when conditions have changed.
   virtual void take_centres(const std::vector<double>& /*centres*/) {}
+  // These hold from here on, where atoms or terms are alchemical. Between epochs.
+  virtual void take_lambdas(const Lambdas&) {}
 };
 
 // What families are made of, on one rank.

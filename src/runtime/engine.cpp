@@ -54,10 +54,9 @@ Lambdas take_lambdas(std::map<std::string, double>& values, const System& system
       throw Error(given.key() + " must be from 0 to 1");
     lambdas.of[k] = given.mapped();
   }
-  if (lambdas.of[kLambdaVdw] > 0 && lambdas.of[kLambdaCoulomb] < 1)
-    throw Error(
-        "atoms whose van der Waals interactions are scaled must have no charges left: "
-        "lambda_coulomb must be 1 where lambda_vdw is not 0");
+  if (!system.alchemy) return lambdas;
+  if (const std::string problem = problem_with(system, lambdas); !problem.empty())
+    throw Error(problem);
   return lambdas;
 }
 

@@ -68,7 +68,10 @@ void RankMemory::update_conditions() {
   slots.set_conditions(setup.plan.baths.heat, setup.plan.baths.pressure, setup.restraint_strength,
                        setup.lambdas);
   groups.set_baths(setup.plan.baths.of_groups);
-  for (const auto& family : families) family->take_centres(setup.restraint_centres);
+  for (const auto& family : families) {
+    family->take_centres(setup.restraint_centres);
+    family->take_lambdas(setup.lambdas);
+  }
   if (!long_range) return;
   long_range->take_box_of_grid();
   long_range->take_lambdas();

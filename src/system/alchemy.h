@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atoms whose interactions vanish as lambda goes from 0 to 1, and the states along the way.
+// Atoms and terms that change as lambda goes from 0 to 1, and the states along the way.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
 #include <vector>
+
+#include "system/lambdas.h"
 
 namespace quiltmd {
 
 struct System;
+struct TermForm;
 
-// What lambda scales; the names by which set_conditions() knows them.
-enum Lambda { kLambdaCoulomb, kLambdaVdw, kLambdas };
-inline constexpr const char* kLambdaNames[kLambdas] = {"lambda_coulomb", "lambda_vdw"};
+// What alchemical atoms are at one end of the path, in their order.
+struct AlchemicalEnd {
+  std::vector<double> charges;  // e
+  // In the tables of the pair form. kNoPairType: one without interactions, which leave_ghosts() makes.
+  std::vector<int32_t> pair_types;
+};
+inline constexpr int32_t kNoPairType = -1;
 
-// Each from 0, where the atoms interact in full, to 1, where they do not. No initialisers: part of Conditions.
-struct Lambdas {
-  double of[kLambdas];
+// Whether an atom has nonbonded interactions at both ends, or at one only.
+enum class Presence : int32_t { kBoth, kVanishes, kAppears };
+
+// Terms of one form whose parameters change: at lambda 0 they are those of the system.
+struct ChangedTerms {
+  const TermForm* form;
+  std::vector<int32_t> terms;      // their numbers among those of the form
+  std::vector<double> parameters;  // (terms, parameters of a term) at lambda 1
 };
 
 struct Alchemy {
-  std::vector<int32_t> atoms;  // that vanish, ascending
-  // Of these, with full interactions: e, and types in the tables of the pair form.
-  std::vector<double> charges;
-  std::vector<int32_t> pair_types;
+  std::vector<int32_t> atoms;  // whose nonbonded interactions change, ascending
+  std::array<AlchemicalEnd, 2> ends;
+  std::vector<ChangedTerms> changed_terms;  // by form
   // Of the soft core: alpha, and the sigma (nm) that it takes for pairs whose own is smaller or undefined.
   double alpha = 0.5, least_sigma = 0.3;
+  double alpha_coulomb = 0;     // of the soft core of charges; 0: they have none
   Lambdas start{};              // lambdas at first
   std::vector<Lambdas> states;  // whose energies are found beside the present one's
 
-  static double charge_scale(const Lambdas& lambdas) { return 1 - lambdas.of[kLambdaCoulomb]; }
+  // Of the terms of a form; null where none change.
+  const ChangedTerms* changed_terms_of(const TermForm& form) const;
 };
 
 // Makes ghosts of the alchemical atoms: without charge, of a pair type that does not interact. What they are
@@ -37,5 +52,15 @@ void leave_ghosts(System& system);
 
 // The charges of all atoms of a system with ghosts, at these lambdas.
 std::vector<double> charges_at(const System& ghosts, const Lambdas& lambdas);
+
+// The pair types of all atoms of a system with ghosts, at one end.
+std::vector<int32_t> pair_types_at(const System& ghosts, size_t end);
+
+// Of each alchemical atom.
+std::vector<Presence> presence_of(const System& system);
+
+// What forbids these lambdas, for an error: charges without a core, which would collapse onto others. Empty
+// where nothing does.
+std::string problem_with(const System& system, const Lambdas& lambdas);
 
 }  // namespace quiltmd

@@ -172,8 +172,10 @@ static void renumber_alchemy(Alchemy& alchemy, const std::vector<int32_t>& inter
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
   for (size_t k = 0; k < order.size(); ++k) {
     alchemy.atoms[k] = place(order[k]);
-    alchemy.charges[k] = before.charges[order[k]];
-    alchemy.pair_types[k] = before.pair_types[order[k]];
+    for (size_t e = 0; e < before.ends.size(); ++e) {
+      alchemy.ends[e].charges[k] = before.ends[e].charges[order[k]];
+      alchemy.ends[e].pair_types[k] = before.ends[e].pair_types[order[k]];
+    }
   }
 }
 

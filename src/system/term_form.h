@@ -5,13 +5,16 @@
 
 #include <span>
 
+#include "system/lambdas.h"
+
 namespace quiltmd {
 
 inline constexpr int kMaxTermAtoms = 8;
 
 struct TermParameter {
   const char* name;
-  const char* unit;  // "" where it has none
+  const char* unit;                   // "" where it has none
+  Lambda changes_by = kLambdaBonded;  // between two states of a term
 };
 
 struct TermForm {

@@ -168,6 +168,30 @@ def other_columns(folder: Path) -> None:
     table.write_text(table.read_text().replace("u_3", "v_3"))
 
 
+def test_the_command_shows_any_number_of_lambdas(tmp_path: Path) -> None:
+    """Of second states, with lambda of bonded terms; a state in between has no samples."""
+    folders = []
+    for state in (0, 2):
+        folder = write_run(tmp_path / f"s{state}", rows_of(state, 40, state), LAMBDAS[:3])
+        config = (folder / "config.toml").read_text()
+        config = config.replace('"resname LIG"', '"second states"')
+        (folder / "config.toml").write_text(config + "bonded = [0.0, 0.5, 1.0]\n")
+        header, *rows = (folder / "dhdl.csv").read_text().splitlines()
+        header = header.replace("lambda_vdw", "lambda_vdw,lambda_bonded")
+        header = header.replace("dhdl_vdw", "dhdl_vdw,dhdl_bonded")
+        wide = []
+        for row in rows:
+            words = row.split(",")
+            wide.append(",".join([*words[:4], str(state / 2), *words[4:7], "0", *words[7 : 7 + 3]]))
+        (folder / "dhdl.csv").write_text("\n".join([header, *wide]) + "\n")
+        folders.append(folder)
+    done = quiltmd_command("alchemy", "analyse", *folders, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"{LAMBDAS[2]:g}, 0, 1" in done.stdout
+    page = (folders[0] / "free-energies.html").read_text()
+    assert "bonded 0.5" in page
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [

@@ -228,6 +228,7 @@ def test_forms_of_terms_are_those_of_the_core() -> None:
             "shared_array": form.shared or None,
             "parameters": [(one.name, one.unit) for one in form.parameters],
             "holds_atoms": form.holds_atoms,
+            "may_change": form.may_change,
         }
         for form in TERM_FORMS
     }

@@ -268,8 +268,10 @@ Alchemy alchemy_of(const System& system) {
     const auto atom = static_cast<size_t>(a);
     if (system.input_index[atom] >= 7) continue;
     alchemy.atoms.push_back(a);
-    alchemy.charges.push_back(system.charges[atom]);
-    alchemy.pair_types.push_back(system.pair_types[atom]);
+    alchemy.ends[0].charges.push_back(system.charges[atom]);
+    alchemy.ends[0].pair_types.push_back(system.pair_types[atom]);
+    alchemy.ends[1].charges.push_back(0);
+    alchemy.ends[1].pair_types.push_back(kNoPairType);
   }
   alchemy.start = {{0.5, 0}};
   alchemy.states = {{{0, 0}}, {{0.5, 0}}, {{1, 0.5}}};

@@ -68,10 +68,10 @@ def analyse(
 def _show(found: FreeEnergies) -> None:
     table = Table("state", "lambda", "rows", "independent", "integration", "MBAR", "overlap")
     overlaps = [f"{one:.3f}" for one in found.neighbour_overlaps()]
-    for k, (coulomb, vdw) in enumerate(found.lambdas):
+    for k, lambdas in enumerate(found.lambdas):
         table.add_row(
             str(k),
-            f"{coulomb:g}, {vdw:g}",
+            ", ".join(f"{one:g}" for one in lambdas),
             str(found.rows[k]),
             str(found.independent[k]),
             "" if found.integration is None else shown(found.integration[k]),

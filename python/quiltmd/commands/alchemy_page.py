@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ..description.alchemy import LAMBDAS
 from ..pages.charts import Chart
 from ..pages.html import Html, Row, charts, note, page, table
 from ..running.free_energies import LEAST_OVERLAP, SHARES, FreeEnergies
@@ -47,7 +46,7 @@ def _estimates(found: FreeEnergies) -> str:
     rows: list[Row] = [
         (
             str(k),
-            ", ".join(f"{name} {value:g}" for name, value in zip(LAMBDAS, state, strict=False)),
+            ", ".join(f"{name} {value:g}" for name, value in zip(found.names, state, strict=True)),
             str(found.rows[k]),
             str(found.independent[k]),
             "" if found.integration is None else shown(found.integration[k]),
@@ -66,7 +65,7 @@ def _estimates(found: FreeEnergies) -> str:
 
 def _charts(found: FreeEnergies) -> Iterator[Chart]:
     places = np.arange(len(found.lambdas), dtype=np.float64)
-    for number, name in enumerate(LAMBDAS[: found.lambdas.shape[1]]):
+    for number, name in enumerate(found.names):
         slopes = found.slopes[:, number]
         known = np.isfinite(slopes)
         title = f"Mean of dU/d\u03bb, {name}"

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Alchemical atoms: atoms whose interactions vanish as lambda goes from 0 to 1.
+"""Alchemical atoms and terms, which change as lambda goes from 0 to 1.
 
-The equations are in docs/theory/alchemy.md.  `decouple` makes of a System one with alchemical
-atoms; a `Simulation` of it has the energies of all states of the schedule and the derivatives of
-the energy by lambda.
+The equations are in docs/theory/alchemy.md.  `decouple` makes of a System one with atoms that
+vanish, `hybrid` of two Systems one that turns from the first into the second; a `Simulation` of it
+has the energies of all states of the schedule and the derivatives of the energy by lambda.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -16,15 +17,19 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .boresch import BoreschRestraint
-from .checks import frozen, numbers, real_number
+from .checks import checked_array, frozen, numbers, real_number
 from .parts import Part
+from .term_forms import form_named
 
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 Intramolecular = Literal["keep", "scale"]
 
-LAMBDAS = ("coulomb", "vdw", "restraint")  # in this order in arrays; the last with a restraint only
-_OF_CORE = 2  # what the core knows of: strengths of restraints are conditions there
+# In this order in arrays; "bonded" with terms that change only, "restraint" with a restraint only.
+LAMBDAS = ("coulomb", "vdw", "bonded", "restraint")
+OF_CORE = LAMBDAS[:3]  # what the core knows of: strengths of restraints are conditions there
+NO_TYPE = -1  # of atoms without van der Waals interactions
+_NONE: Any = ()
 _MOST_ATOMS = 4096
 _LEAST_ALPHA = 0.1  # below, forces of the soft core exceed what fixed point holds
 # The default schedule: charges first.
@@ -33,19 +38,81 @@ VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
+class ChangedTerms:
+    """Terms of one form with two states: at lambda 0 they have the parameters of the system.
+
+    In between parameters are interpolated linearly: charge products with lambda of Coulomb
+    interactions, sigma and epsilon with that of van der Waals interactions, all others with lambda
+    of bonded terms.
+
+    Attributes
+    ----------
+    name:
+        Of the form.
+    terms:
+        (n,) int32: the numbers of the terms in `System.terms[name]`.
+    parameters:
+        (n, parameters of a term) at lambda 1.
+
+    Raises
+    ------
+    InputError
+        Where terms of the form cannot change, or a shape is wrong.
+    """
+
+    name: str
+    terms: I32
+    parameters: F64
+
+    def __post_init__(self) -> None:
+        form = form_named(self.name)
+        if not form.may_change:
+            raise InputError(f"{form.noun} cannot have two states")
+        terms = np.asarray(self.terms, dtype=np.int32)
+        parameters = checked_array(
+            f"changed_terms.{form.parameter_array}",
+            np.asarray(self.parameters, dtype=np.float64),
+            np.dtype(np.float64),
+            (None, form.columns),
+        )
+        if terms.ndim != 1 or len(terms) != len(parameters) or len(np.unique(terms)) != len(terms):
+            raise InputError(
+                f"each of the {form.plural} that change needs a number of its own and a row of "
+                "parameters"
+            )
+        object.__setattr__(self, "terms", frozen(terms))
+        object.__setattr__(self, "parameters", parameters)
+
+    def check(self, system: Any) -> None:
+        """Raises InputError where the system lacks a term, or a periodicity would change."""
+        own = system.terms[self.name]
+        if len(self.terms) and not 0 <= self.terms.min() <= self.terms.max() < len(own):
+            raise InputError(
+                f"the system has {len(own)} {own.form.plural}, and others would change"
+            )
+        fixed = [k for k, one in enumerate(own.form.parameters) if one.values == "periodicity"]
+        first = own.parameters[self.terms]
+        if (first[:, fixed] != self.parameters[:, fixed]).any():
+            raise InputError(
+                f"{own.form.noun} cannot change its periodicity: let one term vanish and another "
+                "appear"
+            )
+
+
+@dataclass(frozen=True, eq=False)
 class Alchemy(Part):
-    """The alchemical atoms, the path along which they are decoupled, and the states on it.
+    """What changes with lambda, the path from lambda 0 to 1, and the states on it.
 
     Attributes
     ----------
     atoms:
-        (n,) int32, ascending: the alchemical atoms.
+        (n,) int32, ascending: the alchemical atoms, whose charges or pair types change.
     states:
-        (K, 2): lambdas of Coulomb and van der Waals interactions in each state, from 0 (full) to 1
-        (none).  In states that scale van der Waals interactions, charges must be zero.  With a
-        restraint (K, 3): lambda of the restraint as well, from 0 (none) to 1 (full).
+        (K, 2): lambdas of Coulomb and van der Waals interactions in each state, from 0, where atoms
+        and terms are those of the system, to 1.  With terms that change (K, 3): lambda of bonded
+        terms as well.  With a restraint one more: its lambda, from 0 (none) to 1 (full).
     start:
-        (2,) or (3,): the lambdas that a simulation begins with.
+        (2,), (3,) or (4,): the lambdas that a simulation begins with.
     alpha:
         Parameter of the soft core: E = (1 - lambda) (a/D^2 - b/D), D = alpha lambda sigma^6 + r^6.
     least_sigma:
@@ -53,6 +120,16 @@ class Alchemy(Part):
     restraint:
         The Boresch restraint, whose energy is multiplied by lambda of the restraint; the system has
         no other restraints.
+    last_charges:
+        (n,) e: charges of the atoms at lambda 1; by default none.
+    last_types:
+        (n,) int32: their types at lambda 1 in `lj_a` and `lj_b`, -1 for none, which is the default.
+    changed_terms:
+        Bonded terms with two states, by form.
+    alpha_coulomb:
+        As `alpha`, of charges of atoms that vanish or appear: 1/r becomes
+        (alpha_coulomb lambda sigma^6 + r^6)^(-1/6).  0: they have no soft core, so that such atoms
+        must have no charge where their van der Waals interactions are not full.
 
     Raises
     ------
@@ -68,71 +145,179 @@ class Alchemy(Part):
     alpha: float = 0.5
     least_sigma: float = 0.3
     restraint: BoreschRestraint | None = None
+    last_charges: F64 = _NONE
+    last_types: I32 = _NONE
+    changed_terms: tuple[ChangedTerms, ...] = ()
+    alpha_coulomb: float = 0.0
 
     def __post_init__(self) -> None:
         atoms = np.unique(np.asarray(self.atoms, dtype=np.int32))
         if not 0 < len(atoms) <= _MOST_ATOMS:
             raise InputError(f"there are {len(atoms)} alchemical atoms, not 1 to {_MOST_ATOMS}")
-        states = _lambdas("alchemy.states", self.states, len(self.names))
+        charges, types = self._last(len(atoms))
+        object.__setattr__(self, "states", np.asarray(self.states, dtype=np.float64))
+        if self.changed_terms and "bonded" not in self.names:
+            raise InputError("with terms that change, each state needs lambda of bonded terms")
+        states = _lambdas("alchemy.states", self.states, self.names)
         if states.ndim != 2 or len(states) == 0:
             raise InputError("alchemy.states must have a row of lambdas for each state")
         alpha = real_number("alchemy.alpha", self.alpha)
         if not _LEAST_ALPHA <= alpha <= 10:
             raise InputError(f"alchemy.alpha must be from {_LEAST_ALPHA} to 10, not {alpha:g}")
+        soft = real_number("alchemy.alpha_coulomb", self.alpha_coulomb)
+        if soft and not _LEAST_ALPHA <= soft <= 10:
+            raise InputError(
+                f"alchemy.alpha_coulomb must be 0, or from {_LEAST_ALPHA} to 10, not {soft:g}"
+            )
         sigma = real_number("alchemy.least_sigma", self.least_sigma, "nm")
         if not 0.05 <= sigma <= 1:
             raise InputError(f"alchemy.least_sigma must be from 0.05 to 1 nm, not {sigma:g}")
-        start = _lambdas("alchemy.start", self.start, len(self.names))
-        for name, value in (("atoms", atoms), ("states", states), ("start", start)):
+        start = _lambdas("alchemy.start", self.start, self.names)
+        arrays: dict[str, npt.NDArray[Any]] = {"atoms": atoms, "states": states, "start": start}
+        arrays |= {"last_charges": charges, "last_types": types}
+        for name, value in arrays.items():
             object.__setattr__(self, name, frozen(value))
+
+    def _last(self, count: int) -> tuple[F64, I32]:
+        """Charges and types at lambda 1."""
+        charges = np.asarray(self.last_charges, dtype=np.float64)
+        types = np.asarray(self.last_types, dtype=np.int32)
+        charges = charges if charges.size else np.zeros(count)
+        types = types if types.size else np.full(count, NO_TYPE, np.int32)
+        if charges.shape != (count,) or types.shape != (count,) or not np.isfinite(charges).all():
+            raise InputError("each alchemical atom needs a charge and a type at lambda 1")
+        if len(np.unique(np.asarray(self.atoms))) != len(np.asarray(self.atoms)):
+            raise InputError("an alchemical atom is named twice")
+        return charges, types
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the lambdas, in the order of the columns of `states`."""
-        return LAMBDAS if self.restraint is not None else LAMBDAS[:_OF_CORE]
+        restrained = self.restraint is not None
+        own = LAMBDAS[:3] if self.states.shape[-1] - restrained > 2 else LAMBDAS[:2]
+        return (*own, LAMBDAS[3]) if restrained else own
 
     def state(self, number: int) -> dict[str, float]:
         """The lambdas of a state (counted from 0), as keywords of `set_conditions`."""
         if not 0 <= number < len(self.states):
             raise InputError(f"there is no state {number}, only 0 to {len(self.states) - 1}")
-        return conditions_of(self.states[number])
+        return conditions_of(self.states[number], self.names)
 
     def check(self, system: Any) -> None:
-        """Raises InputError where the system does not have the atoms."""
+        """Raises InputError where the system lacks an atom, a type or a term.
+
+        Also where atoms have charges at lambdas at which they have no core.
+        """
         if self.atoms[0] < 0 or self.atoms[-1] >= system.atoms:
             raise InputError(f"the alchemical atoms are not all among the {system.atoms} atoms")
+        if not NO_TYPE <= self.last_types.min() <= self.last_types.max() < len(system.lj_a):
+            raise InputError("an alchemical atom has a pair type at lambda 1 without parameters")
+        for terms in self.changed_terms:
+            terms.check(system)
+        self._refuse_charges_without_cores(system)
+
+    def _refuse_charges_without_cores(self, system: Any) -> None:
+        if self.alpha_coulomb > 0:
+            return
+        charges, types = system.charges[self.atoms], system.lj_types[self.atoms]
+        interact = ((system.lj_a != 0) | (system.lj_b != 0)).any(axis=1)
+        first = (charges != 0) | interact[types]
+        last = (self.last_charges != 0) | np.where(
+            self.last_types == NO_TYPE, False, interact[self.last_types]
+        )
+        for name, rows in (("states", self.states), ("start", self.start[None])):
+            coulomb, vdw = rows[:, 0], rows[:, 1]
+            if (first & ~last & (charges != 0)).any() and ((vdw > 0) & (coulomb < 1)).any():
+                raise InputError(
+                    f"alchemy.{name}: lambda of charges must be 1 where that of van der Waals "
+                    "interactions is not 0: charges without a core collapse onto others; switch "
+                    "charges off first, or give them a soft core (alpha_coulomb)"
+                )
+            if (last & ~first & (self.last_charges != 0)).any() and (
+                (vdw < 1) & (coulomb > 0)
+            ).any():
+                raise InputError(
+                    f"alchemy.{name}: lambda of charges must be 0 where that of van der Waals "
+                    "interactions is not 1: charges without a core collapse onto others; switch "
+                    "the charges of atoms that appear on last, or give them a soft core "
+                    "(alpha_coulomb)"
+                )
 
     def arrays(self, system: Any) -> dict[str, Any]:
         """The arrays for the core, by name."""
         return {
             "atoms": np.array(self.atoms),
-            "states": np.array(self.states[:, :_OF_CORE]),
-            "start": [float(one) for one in self.start[:_OF_CORE]],
+            "last_charges": np.array(self.last_charges),
+            "last_types": np.array(self.last_types),
+            "changed_terms": {
+                one.name: {"terms": np.array(one.terms), "parameters": np.array(one.parameters)}
+                for one in self.changed_terms
+            },
+            "states": self._of_core(self.states),
+            "start": self._of_core(self.start[None])[0].tolist(),
             "alpha": float(self.alpha),
+            "alpha_coulomb": float(self.alpha_coulomb),
             "least_sigma": float(self.least_sigma),
         }
 
+    def _of_core(self, rows: F64) -> F64:
+        """(K, 3): a lambda that there is not is 0."""
+        by_name = dict(zip(self.names, rows.T, strict=True))
+        return np.column_stack([by_name.get(name, np.zeros(len(rows))) for name in OF_CORE])
 
-def conditions_of(lambdas: npt.ArrayLike) -> dict[str, float]:
-    """Lambdas by the names that conditions have."""
+
+def with_kept_terms(system: Any, kept: Mapping[str, npt.NDArray[np.bool_]]) -> Alchemy | None:
+    """The alchemy of a system from which some terms are about to be removed.
+
+    Parameters
+    ----------
+    system:
+        Before.
+    kept:
+        By form, which terms stay.
+
+    Raises
+    ------
+    InputError
+        Where a term that is removed changes its length, and so cannot be a constraint.
+    """
+    alchemy: Alchemy | None = system.alchemy
+    if alchemy is None:
+        return None
+    left = []
+    for one in alchemy.changed_terms:
+        own = system.terms[one.name]
+        stays = kept.get(one.name, np.ones(len(own), np.bool_))
+        here, minimum = stays[one.terms], own.form.minimum
+        if not here.all() and minimum is not None:
+            first, last = minimum.at(own.parameters[one.terms]), minimum.at(one.parameters)
+            odd = np.flatnonzero(~here & (first != last))
+            if len(odd):
+                atoms = own.atoms[one.terms[odd[0]]]
+                named = " and ".join(system.topology.describe(int(atom)) for atom in atoms)
+                raise InputError(
+                    f"{own.form.the} of {named} has another length in the second state, so that "
+                    "no constraint can replace it: set constraints to 'none'"
+                )
+        if here.any():
+            numbers = (np.cumsum(stays) - 1)[one.terms[here]]
+            left.append(ChangedTerms(one.name, numbers, one.parameters[here]))
+    return replace(alchemy, changed_terms=tuple(left))
+
+
+def conditions_of(lambdas: npt.ArrayLike, names: Sequence[str]) -> dict[str, float]:
+    """Lambdas by the names that conditions have; `names` as of `Alchemy.names`."""
     values = np.asarray(lambdas)
-    names = LAMBDAS[: len(values)]
     return {f"lambda_{name}": float(value) for name, value in zip(names, values, strict=True)}
 
 
-def _lambdas(name: str, values: npt.ArrayLike, count: int) -> F64:
+def _lambdas(name: str, values: npt.ArrayLike, names: Sequence[str]) -> F64:
     found: F64 = np.asarray(numbers(name, values, "numbers from 0 to 1"), dtype=np.float64)
-    if found.shape[-1:] != (count,):
-        of = ", ".join(LAMBDAS[:count])
-        raise InputError(f"{name} must have {count} lambdas in each state: {of}")
+    if found.shape[-1:] != (len(names),):
+        raise InputError(f"{name} must have {len(names)} lambdas in each state: {', '.join(names)}")
     if not ((found >= 0) & (found <= 1)).all():
         raise InputError(
-            f"{name} must be from 0 to 1: 0 is the full interaction and 1 none, but of a restraint "
-            "0 is none"
-        )
-    if ((found[..., 1] > 0) & (found[..., 0] < 1)).any():
-        raise InputError(
-            f"{name}: lambda of charges must be 1 where that of van der Waals interactions is not "
-            "0: charges without a core collapse onto others; switch charges off first"
+            f"{name} must be from 0 to 1: at 0 atoms and terms are those of the system, but of a "
+            "restraint 0 is none"
         )
     return found

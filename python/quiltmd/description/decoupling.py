@@ -33,6 +33,7 @@ def decouple(
     intramolecular: Intramolecular = "keep",
     alpha: float = 0.5,
     least_sigma: float = 0.3,
+    alpha_coulomb: float = 0.0,
     restraint: BoreschRestraint | None = None,
     restraint_lambdas: Sequence[float] | None = None,
 ) -> System:
@@ -53,8 +54,8 @@ def decouple(
         "keep" (decoupling): interactions between alchemical atoms of the same molecule are kept,
         without a cutoff, so the last state is the molecule in vacuum (GROMACS' couple-intramol =
         no).  "scale" (annihilation): these interactions, except 1-4 pairs, are scaled as well.
-    alpha, least_sigma:
-        Parameters of the soft core: see `Alchemy`.
+    alpha, least_sigma, alpha_coulomb:
+        Parameters of the soft cores: see `Alchemy`.
     restraint:
         A restraint that holds the atoms in a binding site; the system must have no other
         restraints.
@@ -100,7 +101,13 @@ def decouple(
     if not 0 <= state < len(states):
         raise InputError(f"there is no state {state}, only 0 to {len(states) - 1}")
     alchemy = Alchemy(
-        np.asarray(chosen, np.int32), states, states[state], alpha, least_sigma, restraint
+        np.unique(np.asarray(chosen, np.int32)),
+        states,
+        states[state],
+        alpha,
+        least_sigma,
+        restraint,
+        alpha_coulomb=alpha_coulomb,
     )
     kept = _with_inner_pairs(system, alchemy.atoms) if intramolecular == "keep" else system
     return replace(kept, alchemy=alchemy)

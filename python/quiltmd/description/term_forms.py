@@ -102,6 +102,8 @@ class TermForm:
     shared:
         The name of the data to whose rows the first parameter refers, and to which the energy is
         proportional; "" where there are none.
+    may_change:
+        Whether terms may have two states, between which lambda interpolates the parameters.
     """
 
     name: str
@@ -113,6 +115,7 @@ class TermForm:
     energy: str = ""
     minimum: Minimum | None = field(default=None, kw_only=True)
     shared: str = field(default="", kw_only=True)
+    may_change: bool = field(default=False, kw_only=True)
 
     def __repr__(self) -> str:
         return f"<TermForm: {self.name}>"
@@ -205,6 +208,7 @@ TERM_FORMS = (
         parameters_of("length+: nm", "k*+: kJ/mol/nm^2"),
         _STRETCH,
         minimum=_HARMONIC,
+        may_change=True,
     ),
     TermForm(
         "angle",
@@ -215,6 +219,7 @@ TERM_FORMS = (
         parameters_of("theta0+: rad", "k*+: kJ/mol/rad^2"),
         _BEND,
         minimum=_HARMONIC,
+        may_change=True,
     ),
     TermForm(
         "torsion",
@@ -224,6 +229,7 @@ TERM_FORMS = (
         4,
         parameters_of("periodicity#:", "phase: rad", "k*: kJ/mol"),
         "k*(1+cos(periodicity*theta-phase))",
+        may_change=True,
     ),
     TermForm(
         "pair14",
@@ -233,6 +239,7 @@ TERM_FORMS = (
         2,
         parameters_of("charge product*: e^2", "sigma+: nm", "epsilon*+: kJ/mol"),
         "4*epsilon*((sigma/r)^12-(sigma/r)^6)+138.93545764438198*charge_product/r",
+        may_change=True,
     ),
     TermForm(
         "cmap",
@@ -252,6 +259,7 @@ TERM_FORMS = (
         parameters_of("phi0: rad", "k*: kJ/mol/rad^2"),
         "k/2*min(d,2*pi-d)^2; d=abs(theta-phi0); pi=3.141592653589793",
         minimum=_HARMONIC,
+        may_change=True,
     ),
     TermForm(
         "urey_bradley",
@@ -262,6 +270,7 @@ TERM_FORMS = (
         parameters_of("length+: nm", "k*+: kJ/mol/nm^2"),
         _STRETCH,
         minimum=_HARMONIC,
+        may_change=True,
     ),
     TermForm(
         "ryckaert_bellemans",
@@ -271,6 +280,7 @@ TERM_FORMS = (
         4,
         parameters_of(*(f"c{n}*: kJ/mol" for n in range(6))),
         _POWERS,
+        may_change=True,
     ),
     TermForm(
         "position_restraint",

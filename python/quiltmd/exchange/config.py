@@ -20,7 +20,7 @@ from ..running.config import Config
 from ..running.section import Section
 from ..running.unused import Unused
 from .checks import check_memory
-from .states import ReplicaState, geometric, rest2_states, temperature_states
+from .states import ReplicaState, geometric, lambda_states, rest2_states, temperature_states
 
 
 class ExchangeSection(Section):
@@ -159,9 +159,8 @@ class ExchangeConfig(Config):
         """The states."""
         if self.exchange.kind == "alchemical":
             assert self.alchemy is not None
-            temperature = self.integrator.temperature
-            rows = self.alchemy.states.tolist()
-            return tuple(ReplicaState(temperature, lambdas=tuple(row)) for row in rows)
+            section = self.alchemy
+            return lambda_states(section.states, section.names, self.integrator.temperature)
         kind = self.exchange.kind
         make = temperature_states if kind == "temperature" else rest2_states
         return make(self.exchange.ladder())

@@ -6,10 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from ..description.alchemy import Alchemy, conditions_of
+from ..description.alchemy import LAMBDAS, Alchemy, conditions_of
 from ..description.checks import user_settings
 from ..description.settings import BOLTZMANN, HOTTEST
 from ..description.units import Kelvins
@@ -29,13 +31,16 @@ class ReplicaState:
         lambda of REST2: energies within the solute are multiplied by lambda, energies between the
         solute and other atoms by its square root.
     lambdas:
-        Lambdas of alchemical atoms: of Coulomb and van der Waals interactions, and of their
-        restraint, if they have one; None: the initial lambdas of the system.
+        Lambdas of alchemical atoms, in the order of `lambda_names`; None: the initial lambdas of
+        the system.
+    lambda_names:
+        Names of the lambdas: `Alchemy.names` of the system.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)
     scale: float = Field(default=1.0, gt=0, le=1)
-    lambdas: tuple[float, ...] | None = Field(default=None, min_length=2, max_length=3)
+    lambdas: tuple[float, ...] | None = Field(default=None, min_length=2, max_length=4)
+    lambda_names: tuple[str, ...] = LAMBDAS[:2]
 
     @property
     def beta(self) -> float:
@@ -77,15 +82,23 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
 
 def alchemical_states(alchemy: Alchemy, temperature: float) -> tuple[ReplicaState, ...]:
     """The alchemical states of a schedule, in its order, at one temperature (K)."""
+    return lambda_states(alchemy.states, alchemy.names, temperature)
+
+
+def lambda_states(
+    rows: npt.NDArray[np.float64], names: tuple[str, ...], temperature: float
+) -> tuple[ReplicaState, ...]:
+    """States with these rows of lambdas, at one temperature (K)."""
     return tuple(
-        ReplicaState(temperature, lambdas=tuple(map(float, lambdas))) for lambdas in alchemy.states
+        ReplicaState(temperature, lambdas=tuple(row), lambda_names=names) for row in rows.tolist()
     )
 
 
 def describe_state(state: ReplicaState) -> str:
     """In a few words."""
     if state.lambdas is not None:
-        named = (f"{name} = {value:g}" for name, value in conditions_of(state.lambdas).items())
+        values = conditions_of(state.lambdas, state.lambda_names)
+        named = (f"{name} = {value:g}" for name, value in values.items())
         return f"{', '.join(named)}, {state.temperature:.5g} K"
     if math.isclose(state.scale, 1.0):
         return f"{state.temperature:.5g} K"

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from ..description.alchemy import Alchemy
+from ..description.alchemy import Alchemy, ChangedTerms
 from ..description.boresch import BoreschRestraint
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
@@ -57,6 +57,7 @@ _CLASSES: dict[str, Any] = {
         Topology,
         Held,
         Alchemy,
+        ChangedTerms,
         BoreschRestraint,
         Nonbonded,
         ImplicitSolvent,

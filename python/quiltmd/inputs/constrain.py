@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ..description.alchemy import with_kept_terms
 from ..description.checks import any_case
 from ..description.system import System
 from ..description.terms import Terms
@@ -62,7 +63,7 @@ def constrain(
     waters = _not_yet_rigid(system, waters)
     water_of_atom = _water_of_atom(system.atoms, waters)
     fixed = [_water_shape(system, waters, water_of_atom)]
-    flexible = []
+    flexible, kept = [], {}
     for terms in system.terms.present():
         form = terms.form
         if not form.gives_shape:
@@ -73,12 +74,14 @@ def constrain(
             fixed.append(_at_rest(terms.chosen(to_hydrogen)))
             free &= ~to_hydrogen
         flexible.append(terms.chosen(free))
+        kept[form.name] = free
     pairs, lengths = zip((system.constraints, system.constraint_lengths), *fixed, strict=True)
     constrained = replace(
         system,
         terms=system.terms.replaced(*flexible),
         constraints=np.concatenate(pairs),
         constraint_lengths=np.concatenate(lengths),
+        alchemy=with_kept_terms(system, kept),
     )
     if constraints == "h-bonds":
         _refuse_unconstrained(constrained)

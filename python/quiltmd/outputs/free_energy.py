@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..description.alchemy import Alchemy, conditions_of
+from ..description.alchemy import Alchemy
 from ..description.checks import whole_number
 from ..description.dynamics import heat_bath
 from ..errors import QuiltError
@@ -24,6 +24,7 @@ from .reporters import Need
 _NAMES = {
     "coulomb": "coul-lambda",
     "vdw": "vdw-lambda",
+    "bonded": "bonded-lambda",
     "restraint": "restraint-lambda",
 }  # GROMACS'
 
@@ -31,9 +32,9 @@ _NAMES = {
 class StateEnergyReporter:
     """Derivatives of the energy by lambda, and energies of all states, a row each.
 
-    A CSV table has the columns step; time, ps; lambda_coulomb, lambda_vdw, and lambda_restraint
-    where there is one; potential energy; dhdl_coulomb and the others likewise; u_0, u_1, ..., the
-    energies of the states less the present one; all energies in kJ/mol.
+    A CSV table has the columns step; time, ps; lambda_coulomb, lambda_vdw, and lambda_bonded and
+    lambda_restraint where there is one; potential energy; dhdl_coulomb and the others likewise;
+    u_0, u_1, ..., the energies of the states less the present one; all energies in kJ/mol.
 
     Parameters
     ----------
@@ -174,7 +175,7 @@ def _temperature(simulation: Readout) -> float:
 def _table_row(frame: Readout) -> str:
     alchemy = frame.system.alchemy
     assert alchemy is not None
-    lambdas = [frame.lambdas[name] for name in conditions_of(alchemy.start)]
+    lambdas = [frame.lambdas[f"lambda_{name}"] for name in alchemy.names]
     texts = [f"{value:.6g}" for value in lambdas]
     values = [frame.energies()["potential"], *frame.dhdl(), *frame.state_energies()]
     texts += [f"{value:.6f}" for value in values]

@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.alchemy import OF_CORE
 from ..description.barostats import Barostat
 from ..description.centre_of_mass import CentreOfMass, frictions_of
 from ..description.collective import CollectiveReading, read_collective
@@ -196,10 +197,13 @@ class Readout(ABC):
     def dhdl(self) -> NDArray[np.float64]:
         """Derivatives of the potential energy with respect to the lambdas, kJ/mol.
 
-        (2,) for lambda_coulomb and lambda_vdw; (3,) with lambda_restraint, if the alchemical atoms
-        have a restraint.
+        In the order of `Alchemy.names`: (2,) for lambda_coulomb and lambda_vdw; more with
+        lambda_bonded, if terms change, and with lambda_restraint, if the alchemical atoms have a
+        restraint.
         """
         found = self._of_alchemy("dhdl")
+        assert self.system.alchemy is not None
+        found = found[[name in self.system.alchemy.names for name in OF_CORE]]
         energy = self._restraint_energy()
         return found if energy is None else np.append(found, energy)
 

@@ -32,13 +32,15 @@ class FreeEnergies:
 
     Attributes
     ----------
+    names:
+        (L,) of the lambdas: "coulomb", "vdw" and others.
     lambdas:
-        (K, 2): the states.
+        (K, L): the states.
     rows, independent:
         (K,): samples of each state after the beginning was left out, and those of them that are
         hardly correlated.
     slopes:
-        (K, 2): means of dU/dlambda, nan where a state was not sampled.
+        (K, L): means of dU/dlambda, nan where a state was not sampled.
     integration, mbar:
         K: of each state less that of the first, with standard errors; integration is None where a
         state was not sampled.
@@ -49,6 +51,7 @@ class FreeEnergies:
         and from the last.
     """
 
+    names: tuple[str, ...]
     lambdas: F64
     rows: NDArray[np.int64]
     independent: NDArray[np.int64]
@@ -66,6 +69,7 @@ class FreeEnergies:
     def summary(self) -> dict[str, Any]:
         """All of it in plain numbers."""
         return {
+            "names": list(self.names),
             "lambdas": self.lambdas.tolist(),
             "rows": self.rows.tolist(),
             "independent": self.independent.tolist(),
@@ -111,16 +115,22 @@ def free_energies(folders: Sequence[Path], discard: float = 0.1) -> FreeEnergies
     ]
     overlap = np.asarray(found.compute_overlap()["matrix"], dtype=np.float64)
     return FreeEnergies(
+        samples.names,
         samples.lambdas,
         kept.counts,
         independent.counts,
-        np.array([rows.mean(axis=0) if len(rows) else [np.nan] * 2 for rows in kept.dhdl]),
+        np.array([_mean(rows) for rows in kept.dhdl]),
         _integration(kept, independent.counts),
         _differences(found, samples.temperature),
         overlap,
         tuple(ends[0]),
         tuple(ends[1]),
     )
+
+
+def _mean(rows: F64) -> F64:
+    """By column; nan where there are no rows."""
+    return rows.mean(axis=0) if len(rows) else np.full(rows.shape[1], np.nan)
 
 
 def _integration(samples: Samples, independent: NDArray[np.int64]) -> tuple[Estimated, ...] | None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..description.alchemy import conditions_of
 from ..errors import QuiltError
 from .alchemy_section import AlchemySection
 from .config import read_resolved
@@ -20,6 +19,7 @@ from .records import Columns, read_log
 from .statistics import inefficiency
 
 F64 = NDArray[np.float64]
+Schedule = tuple[tuple[str, ...], F64, float]  # names of the lambdas, states, temperature
 _TABLE = "dhdl.csv"
 _LIKE = 1e-5  # lambdas of a table, which has six digits, and of the schedule
 
@@ -30,16 +30,19 @@ class Samples:
 
     Attributes
     ----------
+    names:
+        (L,) of the lambdas: `Alchemy.names`.
     lambdas:
-        (K, 2 or 3): the schedule.
+        (K, L): the schedule.
     temperature:
         K.
     dhdl:
-        K arrays (n_k, 2 or 3), kJ/mol.
+        K arrays (n_k, L), kJ/mol.
     energies:
         K arrays (n_k, K), kJ/mol: of each state less that of the sampled one.
     """
 
+    names: tuple[str, ...]
     lambdas: F64
     temperature: float
     dhdl: tuple[F64, ...]
@@ -80,29 +83,31 @@ class Samples:
             tuple(rows[place] for rows, place in zip(of, places, strict=True))
             for of in (self.dhdl, self.energies)
         )
-        return Samples(self.lambdas, self.temperature, dhdl, energies)
+        return Samples(self.names, self.lambdas, self.temperature, dhdl, energies)
 
 
 def read_samples(folders: Sequence[Path]) -> Samples:
     """Of runs of states, and of replica exchanges between them; QuiltError where they are none."""
-    schedules: dict[Path, tuple[F64, float]] = {}
+    schedules: dict[Path, Schedule] = {}
     tables: list[tuple[Path, Columns]] = []
     for folder in folders:
         schedules[folder] = _schedule(folder)
         tables += [(path, read_log(path)) for path in _tables(folder)]
-    (first, (lambdas, temperature)), *others = schedules.items()
-    for folder, (states, other) in others:
-        if not np.array_equal(states, lambdas) or other != temperature:
+    (first, (names, lambdas, temperature)), *others = schedules.items()
+    for folder, (columns, states, other) in others:
+        same = columns == names and np.array_equal(states, lambdas)
+        if not same or other != temperature:
             raise QuiltError(
                 f"{folder}: states or temperature are not those of {first}: analyse runs of one "
                 "schedule at one temperature"
             )
     found: list[list[tuple[F64, F64]]] = [[] for _ in lambdas]
     for path, table in tables:
-        for state, dhdl, energies in _rows(path, table, lambdas):
+        for state, dhdl, energies in _rows(path, table, names, lambdas):
             found[state].append((dhdl, energies))
     count, width = lambdas.shape
     return Samples(
+        names,
         lambdas,
         temperature,
         tuple(np.concatenate([np.empty((0, width)), *(d for d, _ in rows)]) for rows in found),
@@ -110,8 +115,8 @@ def read_samples(folders: Sequence[Path]) -> Samples:
     )
 
 
-def _schedule(folder: Path) -> tuple[F64, float]:
-    """States and temperature of the run in a folder."""
+def _schedule(folder: Path) -> Schedule:
+    """Names of the lambdas, states and temperature of the run in a folder."""
     settings = read_resolved(folder / "config.toml")
     if "alchemy" not in settings:
         raise QuiltError(f"{folder}: a run without [alchemy] has no states of lambda")
@@ -119,7 +124,7 @@ def _schedule(folder: Path) -> tuple[F64, float]:
     integrator: dict[str, Any] = settings.get("integrator", {})
     default = IntegratorSection.model_fields["temperature"].default
     temperature = float(integrator.get("temperature", default))
-    return section.states, temperature
+    return section.names, section.states, temperature
 
 
 def _tables(folder: Path) -> list[Path]:
@@ -132,15 +137,16 @@ def _tables(folder: Path) -> list[Path]:
     return found
 
 
-def _rows(path: Path, table: Columns, lambdas: F64) -> list[tuple[int, F64, F64]]:
+def _rows(
+    path: Path, table: Columns, lambda_names: tuple[str, ...], lambdas: F64
+) -> list[tuple[int, F64, F64]]:
     """Derivatives and energies by the state in which they were sampled."""
-    named = list(conditions_of(lambdas[0]))
     names = [
-        *named,
-        *(name.replace("lambda", "dhdl") for name in named),
+        *(f"lambda_{name}" for name in lambda_names),
+        *(f"dhdl_{name}" for name in lambda_names),
         *(f"u_{k}" for k in range(len(lambdas))),
     ]
-    width = len(named)
+    width = len(lambda_names)
     missing = [name for name in names if name not in table]
     if missing:
         raise QuiltError(f"{path}: the column {missing[0]} is missing: not of this schedule")

@@ -427,6 +427,7 @@ class Simulation(Readout):
         centres: Mapping[str, float] | None = None,
         lambda_coulomb: float | None = None,
         lambda_vdw: float | None = None,
+        lambda_bonded: float | None = None,
         lambda_restraint: float | None = None,
     ) -> None:
         """Changes baths, box, restraints or lambdas from the present step on.
@@ -463,8 +464,10 @@ class Simulation(Readout):
             those that follow a path.  As for the factor, the work is not part of `heat`, and a
             State does not contain them.
         lambda_coulomb, lambda_vdw:
-            Lambdas of alchemical atoms, from 0 (full interactions) to 1 (none).  As for restraints,
-            the work is not part of `heat`, and a State does not contain the lambdas.
+            Lambdas of alchemical atoms, from 0, where they are those of the system, to 1.  As for
+            restraints, the work is not part of `heat`, and a State does not contain the lambdas.
+        lambda_bonded:
+            Of bonded terms that change, if there are any.
         lambda_restraint:
             Lambda of the restraint of alchemical atoms, if they have one, from 0 (none) to 1
             (full).
@@ -482,7 +485,9 @@ class Simulation(Readout):
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
         numbers |= changed_centres(self.system, centres or {})
-        numbers |= self._changed_lambdas(lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw)
+        numbers |= self._changed_lambdas(
+            lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw, lambda_bonded=lambda_bonded
+        )
         numbers |= self._changed_restraint(restraints, lambda_restraint)
         cell = None if box is None else check_box(box)
         with self._changing() as engine, self._naming_atoms(), core_calls:
@@ -520,7 +525,7 @@ class Simulation(Readout):
         """The lambdas of alchemical atoms, as keywords of `set_conditions`."""
         if self.system.alchemy is None:
             return {}
-        start = conditions_of(self.system.alchemy.start)
+        start = conditions_of(self.system.alchemy.start, self.system.alchemy.names)
         now = {"lambda_restraint": self.restraint_strength, **self._conditions}
         return {name: now.get(name, value) for name, value in start.items()}
 
@@ -531,6 +536,8 @@ class Simulation(Readout):
         }
         if changed and self.system.alchemy is None:
             raise QuiltError(f"{next(iter(changed))}: the system has no alchemical atoms")
+        for name in changed.keys() - self.lambdas.keys():
+            raise QuiltError(f"{name}: no terms of the system change with lambda")
         return changed
 
     def _changed_restraint(

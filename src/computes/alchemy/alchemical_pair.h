@@ -10,46 +10,61 @@
 
 namespace quiltmd {
 
-// What is scaled by lambda at a state.
+// The coordinates of a state that pairs depend on.
 struct Scales {
   double charge, van_der_waals;
 
   QMD_HD explicit Scales(const Lambdas& lambdas)
-      : charge(1 - lambdas.of[kLambdaCoulomb]), van_der_waals(1 - lambdas.of[kLambdaVdw]) {}
-  QMD_HD double of_charges(int scaled) const { return scaled == 2 ? charge * charge : charge; }
-  // Its derivative by lambda.
-  QMD_HD double slope_of_charges(int scaled) const { return scaled == 2 ? -2 * charge : -1; }
+      : charge(lambdas.of[kLambdaCoulomb]), van_der_waals(lambdas.of[kLambdaVdw]) {}
 };
 
-// A pair at the present state. Charges are the full ones, scaled once or twice.
+// How much of an atom's van der Waals interactions is gone.
+QMD_HD double absent(Core core, double lambda) {
+  return core == Core::kAppears ? 1 - lambda : lambda;
+}
+
+// A product that may be of zero and infinity: the potential where atoms meet.
+QMD_HD double energy_of(double charges, double potential) {
+  return charges == 0 ? 0 : charges * potential;
+}
+
+// A pair at the present state.
 struct AlchemicalPair {
   Vec3d way;  // from the other atom to the alchemical one
-  double r2, a, b;
-  SoftValue soft;
-  double product;  // of charges
-  int scaled;
-  SmoothValue rest;  // of unit charges, what the mesh leaves
-  double scale;      // of the product
+  double r2;
+  TwoEnds ends;
+  SoftValue soft;         // Lennard-Jones
+  ChargeProduct product;  // of charges
+  double charges;         // this product now
+  Core core;
+  double widening;     // of the soft core of charges
+  SoftValue inverse;   // in place of 1/r
+  SmoothValue smooth;  // of unit charges: what is taken off that, the part of the mesh and a shift
 
-  QMD_HD bool has_charge() const { return product != 0 && scale != 0; }
-  // Over r. The potential of charges that are scaled to zero may be infinite.
+  QMD_HD bool has_charge() const { return charges != 0; }
+  // Over r.
   QMD_HD double force() const {
-    return soft.force + (has_charge() ? scale * product * rest.force : 0);
+    return soft.force + (has_charge() ? charges * (inverse.force - smooth.force) : 0);
   }
-  QMD_HD double coulomb() const { return has_charge() ? scale * product * rest.energy : 0; }
+  QMD_HD double coulomb() const { return energy_of(charges, inverse.energy - smooth.energy); }
   QMD_HD double slope(Lambda by, const Scales& now) const {
-    if (by == kLambdaVdw) return -soft.slope;
-    const double charges = now.slope_of_charges(scaled) * product;
-    return charges == 0 ? 0 : charges * rest.energy;  // which may be infinite
+    if (by == kLambdaCoulomb)
+      return energy_of(product.slope(now.charge), inverse.energy - smooth.energy);
+    if (by != kLambdaVdw) return 0;
+    const double charged = energy_of(charges, inverse.slope);
+    return soft.slope + (core == Core::kAppears ? charged : -charged);
   }
   // The energy at a state less that now.
-  QMD_HD double change(const SoftCore& core, const Scales& now, const Scales& state) const {
+  QMD_HD double change(const SoftCore& limits, const Scales& now, const Scales& state) const {
     double sum = 0;
-    if (state.van_der_waals != now.van_der_waals)
-      sum = soft_lennard_jones(core, a, b, state.van_der_waals, r2).energy - soft.energy;
-    if (product != 0 && state.charge != now.charge)
-      sum += (state.of_charges(scaled) - scale) * product * rest.energy;
-    return sum;
+    const bool moves = state.van_der_waals != now.van_der_waals;
+    if (moves) sum = soft_lennard_jones(limits, ends, state.van_der_waals, r2).energy - soft.energy;
+    const bool softens = moves && widening != 0;
+    if (product.is_zero() || (state.charge == now.charge && !softens)) return sum;
+    const double there = softens
+                             ? soft_inverse(widening, absent(core, state.van_der_waals), r2).energy
+                             : inverse.energy;
+    return sum + energy_of(product.at(state.charge), there - smooth.energy) - coulomb();
   }
 };
 
@@ -62,18 +77,17 @@ class AlchemicalPairs {
   // One that is near; false where it is beyond the cutoff, or no pair.
   QMD_HD bool near(const PlacedPair& placed, AlchemicalPair& pair) const {
     if (!put(placed, pair) || pair.r2 >= op_.core.cutoff2) return false;
-    pair.soft = soft_lennard_jones(op_.core, pair.a, pair.b, now.van_der_waals, pair.r2);
+    pair.soft = soft_lennard_jones(op_.core, pair.ends, now.van_der_waals, pair.r2);
     // Without charge, and no energies asked for, the potential is not needed.
-    if (pair.product != 0 && (op_.energy || pair.scale != 0)) pair.rest = rest_of_mesh(pair.r2);
+    if (pair.has_charge() || (op_.energy && !pair.product.is_zero())) put_charges(pair);
     return true;
   }
 
   // An excluded one, whose charges are taken back from the mesh.
   QMD_HD bool excluded(const PlacedPair& placed, AlchemicalPair& pair) const {
     if (!put(placed, pair)) return false;
-    const SmoothValue smooth = smooth_coulomb(op_.smooth, pair.r2);
-    pair.soft = {0, 0, 0};
-    pair.rest = {-smooth.energy, -smooth.force};
+    pair.soft = pair.inverse = {0, 0, 0};
+    pair.smooth = smooth_coulomb(op_.smooth, pair.r2);
     return true;
   }
 
@@ -83,14 +97,14 @@ class AlchemicalPairs {
 
  private:
   QMD_HD bool put(const PlacedPair& placed, AlchemicalPair& pair) const {
-    if (placed.scaled == 0) return false;
+    if (placed.core == Core::kNoPair) return false;
     pair.way = place(placed.first) - place(placed.second);
     pair.r2 = dot(pair.way, pair.way);
-    pair.a = placed.a;
-    pair.b = placed.b;
+    pair.ends = placed.ends;
     pair.product = placed.product;
-    pair.scaled = placed.scaled;
-    pair.scale = now.of_charges(placed.scaled);
+    pair.charges = placed.product.at(now.charge);
+    pair.core = placed.core;
+    pair.widening = 0;
     return true;
   }
 
@@ -99,11 +113,13 @@ class AlchemicalPairs {
     return Vec3d{local.x, local.y, local.z} + op_.grid.exact_shifts[entry >> kSlotBits];
   }
 
-  QMD_HD SmoothValue rest_of_mesh(double r2) const {
-    const SmoothValue smooth = smooth_coulomb(op_.smooth, r2);
-    const double inverse = 1 / std::sqrt(r2);
-    return {inverse - smooth.energy - op_.coulomb_shift,
-            inverse * inverse * inverse - smooth.force};
+  QMD_HD void put_charges(AlchemicalPair& pair) const {
+    if (pair.core != Core::kHard && op_.core.alpha_coulomb > 0)
+      pair.widening =
+          op_.core.alpha_coulomb * soft_sigma6(op_.core, pair.ends, pair.core == Core::kAppears);
+    pair.inverse = soft_inverse(pair.widening, absent(pair.core, now.van_der_waals), pair.r2);
+    pair.smooth = smooth_coulomb(op_.smooth, pair.r2);
+    pair.smooth.energy += op_.coulomb_shift;
   }
 
   const AlchemicalForces& op_;

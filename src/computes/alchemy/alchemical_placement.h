@@ -67,24 +67,35 @@ class AlchemicalPlacer {
   // No pair where it is excluded.
   QMD_HD PlacedPair near_pair(uint32_t first, uint32_t second) const {
     if (op_.exclusions.has(op_.slots.atom[slot_of(first)], op_.slots.atom[slot_of(second)]))
-      return {first, second, 0, 0, 0, 0};
+      return {first, second, {}, {}, Core::kNoPair};
     const FullAtom &own = full(slot_of(first)), &other = full(slot_of(second));
-    const int64_t types = static_cast<int64_t>(own.pair_type) * op_.types + other.pair_type;
-    const double charge = other.is_alchemical ? other.charge : op_.slots.local[slot_of(second)].w;
-    return {first,        second,       own.charge * charge,
-            op_.a[types], op_.b[types], 1 + other.is_alchemical};
+    const double charge = op_.slots.local[slot_of(second)].w;
+    const bool both = other.is_alchemical != 0;
+    const double charges[] = {both ? other.charge[0] : charge, both ? other.charge[1] : charge};
+    const int64_t types[] = {row_of(own, other, 0), row_of(own, other, 1)};
+    return {first,
+            second,
+            ChargeProduct::of(own.charge, charges),
+            {{op_.a[types[0]], op_.a[types[1]]}, {op_.b[types[0]], op_.b[types[1]]}},
+            core_of(own.presence == Presence::kBoth ? other.presence : own.presence)};
   }
 
   QMD_HD Found find_excluded(int number, PlacedPair& pair) const {
     uint32_t placed[3];
     const Found found = TermPlacer(terms_).place<ExcludedPlaces>(table_, number, placed);
     if (found != Found::kHere) return found;
-    const ExcludedCharges charges = op_.excluded_charges[number];
-    pair = {placed[0], placed[1], charges.product, 0, 0, charges.scaled};
+    pair = {placed[0], placed[1], op_.excluded_charges[number], {}, Core::kHard};
     return found;
   }
 
  private:
+  QMD_HD int64_t row_of(const FullAtom& own, const FullAtom& other, int end) const {
+    return static_cast<int64_t>(own.pair_type[end]) * op_.types + other.pair_type[end];
+  }
+  QMD_HD static Core core_of(Presence presence) {
+    if (presence == Presence::kBoth) return Core::kHard;
+    return presence == Presence::kVanishes ? Core::kVanishes : Core::kAppears;
+  }
   QMD_HD static int slot_of(uint32_t entry) { return static_cast<int>(entry & kSlotMask); }
   QMD_HD const FullAtom& full(int slot) const { return op_.full[op_.slots.atom[slot]]; }
 

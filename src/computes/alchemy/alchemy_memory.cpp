@@ -17,16 +17,24 @@ namespace {
 
 // Pairs are counted by 32 bits.
 constexpr double kMostPairs = 1 << 30;
-// What GPUs fill of the last warp of an atom may be little.
-constexpr double kPartOfWarp = 32;
+// What GPUs fill of the last warp of each block of an atom may be little.
+constexpr double kPartlyFilled = 32 * PlaceAlchemy::kBlocksOfAtom;
 
 std::vector<FullAtom> full_atoms(const System& system) {
   std::vector<FullAtom> atoms;
-  for (const int32_t type : system.pair_types) atoms.push_back({0, type, 0});
+  for (const int32_t type : system.pair_types)
+    atoms.push_back({{0, 0}, {type, type}, 0, Presence::kBoth});
   const Alchemy& alchemy = *system.alchemy;
-  for (size_t k = 0; k < alchemy.atoms.size(); ++k)
-    atoms[static_cast<size_t>(alchemy.atoms[k])] = {alchemy.charges[k] * std::sqrt(kCoulomb),
-                                                    alchemy.pair_types[k], 1};
+  const std::vector<Presence> presence = presence_of(system);
+  for (size_t k = 0; k < alchemy.atoms.size(); ++k) {
+    FullAtom& atom = atoms[static_cast<size_t>(alchemy.atoms[k])];
+    for (size_t end = 0; end < 2; ++end) {
+      atom.charge[end] = alchemy.ends[end].charges[k] * std::sqrt(kCoulomb);
+      atom.pair_type[end] = alchemy.ends[end].pair_types[k];
+    }
+    atom.is_alchemical = 1;
+    atom.presence = presence[k];
+  }
   return atoms;
 }
 
@@ -34,7 +42,7 @@ std::vector<FullAtom> full_atoms(const System& system) {
 
 AlchemyMemory::AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings,
                              double reach)
-    : slots_(slots), reach_(reach), make_(slots.device) {
+    : slots_(slots), reach_(reach), make_(slots.device), terms_(slots) {
   const System& system = slots.system;
   const Alchemy& alchemy = *system.alchemy;
   atoms_ = make_.filled(alchemy.atoms);
@@ -53,16 +61,17 @@ void AlchemyMemory::make_excluded_pairs() {
   const ExclusionArrays arrays = exclusion_arrays(system.atom_count(), pairs);
   exclusion_start_ = make_.filled(arrays.start);
   partners_ = make_.filled(arrays.partners);
-  const std::vector<double> full = charges_at(system, {});
-  const std::vector<FullAtom> atoms = full_atoms(system);
+  const std::vector<double> at_ends[] = {charges_at(system, {}), charges_at(system, {{1}})};
   std::vector<int32_t> ends;
-  std::vector<ExcludedCharges> charges;
+  std::vector<ChargeProduct> charges;
   for (const auto& [i, j] : pairs) {
     const auto m = static_cast<size_t>(i), n = static_cast<size_t>(j);
-    const double product = kCoulomb * full[m] * full[n];
-    if (product == 0) continue;
+    const double first[] = {kCoulomb * at_ends[0][m], kCoulomb * at_ends[1][m]};
+    const double second[] = {at_ends[0][n], at_ends[1][n]};
+    const ChargeProduct product = ChargeProduct::of(first, second);
+    if (product.is_zero()) continue;
     ends.insert(ends.end(), {i, j});
-    charges.push_back({product, atoms[m].is_alchemical + atoms[n].is_alchemical});
+    charges.push_back(product);
   }
   std::vector<uint32_t> rows(charges.size());
   std::iota(rows.begin(), rows.end(), 0u);
@@ -88,8 +97,10 @@ void AlchemyMemory::set_plan(const RankPlan& plan) {
   make_.renew(placed_index_, slots_.placed_index());
   const double density = slots_.system.atom_count() / slots_.patch_grid.box.volume();
   const double of_one = density * 4.0 / 3.0 * kPi * std::pow(reach_, 3);
-  make_room_for_pairs(static_cast<double>(atoms_.size()) * (of_one + kPartOfWarp));
+  make_room_for_pairs(static_cast<double>(atoms_.size()) * (of_one + kPartlyFilled));
 }
+
+void AlchemyMemory::take_lambdas(const Lambdas& lambdas) { terms_.take_lambdas(lambdas); }
 
 // A quarter more: solutes may be denser than what is around them.
 void AlchemyMemory::make_room_for_pairs(double count) {
@@ -112,7 +123,12 @@ std::vector<Work> AlchemyMemory::rebuild_work() {
   Work work{"alchemy.place", Positions::kWithProxies, Lists::kNotUsed,
             [this](Stream stream, int) { slots_.device.launch(place_alchemy(), stream); }};
   work.apart = true;
-  return {work};
+  if (terms_.is_empty()) return {work};
+  return {
+      work,
+      {"alchemy.place_terms", Positions::kWithProxies, Lists::kNotUsed, [this](Stream stream, int) {
+         slots_.device.launch(terms_.place_terms(computed_here_.data()), stream);
+       }}};
 }
 
 std::vector<Work> AlchemyMemory::step_work(Energies energies) {
@@ -121,7 +137,12 @@ std::vector<Work> AlchemyMemory::step_work(Energies energies) {
               slots_.device.launch(alchemical_forces(energies), stream);
             }};
   work.apart = true;
-  return {work};
+  if (terms_.is_empty() || energies == Energies::kSkip) return {work};
+  Work of_terms{
+      "alchemy.terms", Positions::kWithProxies, Lists::kNotUsed,
+      [this](Stream stream, int) { slots_.device.launch(terms_.energies_of_states(), stream); }};
+  of_terms.apart = true;
+  return {work, of_terms};
 }
 
 PlacedAlchemy AlchemyMemory::placed() const {

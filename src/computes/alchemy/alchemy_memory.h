@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "computes/alchemy/changed_term_memory.h"
 #include "computes/alchemy/operations.h"
 #include "computes/force_family.h"
 #include "computes/nonbonded_settings.h"
@@ -18,10 +19,11 @@ class AlchemyMemory final : public ForceFamily {
   AlchemyMemory(const SlotMemory& slots, const NonbondedSettings& settings, double reach);
 
   void set_plan(const RankPlan& plan) override;
+  void take_lambdas(const Lambdas& lambdas) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
   void make_room(const Faults& faults) override;
-  size_t bytes() const override { return make_.bytes(); }
+  size_t bytes() const override { return make_.bytes() + terms_.bytes(); }
 
   PlaceAlchemy place_alchemy() const;
   AlchemicalForces alchemical_forces(Energies energies) const;
@@ -41,12 +43,13 @@ class AlchemyMemory final : public ForceFamily {
   Buffer<int32_t> atoms_, exclusion_start_, partners_, excluded_atoms_;
   Buffer<uint32_t> excluded_rows_;
   Buffer<FullAtom> full_atoms_;
-  Buffer<ExcludedCharges> excluded_;
+  Buffer<ChargeProduct> excluded_;
   Buffer<double> a_, b_, series_;
   Buffer<Lambdas> states_;
   Buffer<PlacedPair> near_, placed_excluded_;
   Buffer<int32_t> counts_, placed_index_;
   Buffer<int8_t> computed_here_;
+  ChangedTermMemory terms_;
 };
 
 }  // namespace quiltmd

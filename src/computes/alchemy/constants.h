@@ -19,16 +19,16 @@ struct Quadratic {
 };
 
 // Self energies and neutralising background are quadratic in the charges. The dispersion beyond the cutoff is
-// proportional to 1 - lambda, as it is to first order of the soft core's energy there.
+// linear in lambda, as it is to first order of the soft core's energy there.
 struct LambdaConstants {
-  Quadratic self;          // kJ/mol
-  Quadratic background;    // energy and virial, kJ/mol nm^3
-  Constant plain, ghosts;  // dispersion, at lambda 0 and 1, kJ/mol nm^3
+  Quadratic self;        // kJ/mol
+  Quadratic background;  // energy and virial, kJ/mol nm^3
+  Constant first, last;  // dispersion, at lambda 0 and 1, kJ/mol nm^3
 
   Constant dispersion(const Lambdas& lambdas) const {
     const double s = 1 - lambdas.of[kLambdaVdw];
-    return {ghosts.energy + s * (plain.energy - ghosts.energy),
-            ghosts.virial + s * (plain.virial - ghosts.virial)};
+    return {last.energy + s * (first.energy - last.energy),
+            last.virial + s * (first.virial - last.virial)};
   }
   double energy(const Lambdas& lambdas, double volume) const {
     const double x = lambdas.of[kLambdaCoulomb];
@@ -36,12 +36,11 @@ struct LambdaConstants {
   }
   Lambdas slopes(const Lambdas& lambdas, double volume) const {
     const double x = lambdas.of[kLambdaCoulomb];
-    return {
-        {self.slope(x) + background.slope(x) / volume, (ghosts.energy - plain.energy) / volume}};
+    return {{self.slope(x) + background.slope(x) / volume, (last.energy - first.energy) / volume}};
   }
 };
 
-// Of a system with ghosts, and of the same one with full interactions.
+// Of a system with ghosts.
 LambdaConstants lambda_constants(const System& ghosts, const NonbondedSettings& settings);
 
 }  // namespace quiltmd

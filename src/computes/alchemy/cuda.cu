@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Alchemical atoms on a GPU, in double precision as on the host: a lane for one pair. When atoms have been laid
-// out a block takes an alchemical atom: its warps look at the atoms of the patches that it meets, side by side,
-// and those within reach go to a queue in shared memory, and from there to the list 32 at a time. So a warp of
-// a step has one alchemical atom, adds up the forces on it, and ends when it has evaluated one pair a lane: a
-// step waits for no more than that.
+// out a few blocks take an alchemical atom: their warps look at the atoms of the patches that it meets, side by
+// side, and those within reach go to a queue in shared memory, and from there to the list 32 at a time. So a
+// warp of a step has one alchemical atom, adds up the forces on it, and ends when it has evaluated one pair a
+// lane: a step waits for no more than that.
 //
 // Whatever is added is in fixed point, pair by pair, so no result depends on the order of pairs.
 #include <algorithm>
 
 #include "computes/alchemy/alchemical_pair.h"
 #include "computes/alchemy/alchemical_placement.h"
+#include "computes/alchemy/cuda_terms.h"
 #include "decomposition/cuda_faults.cuh"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
@@ -60,19 +61,21 @@ __device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPla
   op.placed.near[place + lane] = pair;
 }
 
-// The pairs of an alchemical atom; all threads of a block.
+// The pairs that an alchemical atom has in one of every kBlocksOfAtom meetings, from `part` on; all threads of a
+// block.
 __device__ __forceinline__ void place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
-                                            int atom) {
+                                            int atom, int part) {
   __shared__ Meeting meetings[kPlacers];
   // Fewer than a warp's, and what it finds next; then what is left over in all.
   __shared__ Waiting queues[kPlacingWarps][2 * kWarp], rest[kPlacers];
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
   Waiting* const queue = queues[warp];
   int waiting = 0;
-  for (int first = 0; first < placer.meetings_of_one(); first += kPlacers) {
+  constexpr int kBlocks = PlaceAlchemy::kBlocksOfAtom;
+  for (int first = part; first < placer.meetings_of_one(); first += kBlocks * kPlacers) {
     Meeting own;
-    const bool found =
-        first + thread < placer.meetings_of_one() && placer.find_meeting(atom, first + thread, own);
+    const int which = first + kBlocks * thread;
+    const bool found = which < placer.meetings_of_one() && placer.find_meeting(atom, which, own);
     int count;
     const int place = block_sum(found ? 1 : 0, &count);
     if (found) meetings[place] = own;
@@ -113,8 +116,11 @@ __global__ void __launch_bounds__(kPlacers)
   if (op.faults->refused) return;
   const AlchemicalPlacer placer(op);
   const int block = static_cast<int>(blockIdx.x);
-  if (block < op.atom_count) return place_pairs(op, placer, block);
-  const int number = (block - op.atom_count) * kPlacers + static_cast<int>(threadIdx.x);
+  const int of_atoms = op.atom_count * PlaceAlchemy::kBlocksOfAtom;
+  if (block < of_atoms)
+    return place_pairs(op, placer, block / PlaceAlchemy::kBlocksOfAtom,
+                       block % PlaceAlchemy::kBlocksOfAtom);
+  const int number = (block - of_atoms) * kPlacers + static_cast<int>(threadIdx.x);
   PlacedPair pair{};
   const Found where =
       number < op.excluded_pairs ? placer.find_excluded(number, pair) : Found::kElsewhere;
@@ -128,7 +134,7 @@ __global__ void __launch_bounds__(kPlacers)
 void place_alchemy(const PlaceAlchemy& op, CudaContext& context) {
   launch(context, {PlaceAlchemy::kName, 1, kPlacedKinds, 0, Start::kEarly}, clear_counts,
          op.placed.counts, op.faults);
-  const unsigned of_atoms = static_cast<unsigned>(op.atom_count);
+  const unsigned of_atoms = static_cast<unsigned>(op.atom_count * PlaceAlchemy::kBlocksOfAtom);
   launch(context,
          {PlaceAlchemy::kName, of_atoms + blocks_for(op.excluded_pairs, kPlacers), kPlacers, 0,
           Start::kEarly},
@@ -245,6 +251,7 @@ void alchemical_forces(const AlchemicalForces& op, CudaContext& context) {
 void add_alchemy_kernels(CudaKernels& table) {
   table.add<PlaceAlchemy, place_alchemy>();
   table.add<AlchemicalForces, alchemical_forces>();
+  table.add<ChangedTermEnergies, changed_term_energies>();
 }
 
 }  // namespace quiltmd

@@ -8,6 +8,7 @@
 
 #include "computes/alchemy/alchemical_pair.h"
 #include "computes/alchemy/alchemical_placement.h"
+#include "computes/alchemy/host_terms.h"
 #include "decomposition/host_faults.h"
 #include "device/host/kernels.h"
 #include "math/fixed.h"
@@ -26,7 +27,7 @@ int place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer, int atom
     for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
       if (!placer.meet(meeting, from, slot)) continue;
       const PlacedPair pair = placer.near_pair(meeting.atom, meeting.entry_of(slot));
-      if (pair.scaled == 0) continue;
+      if (pair.core == Core::kNoPair) continue;
       if (count < op.placed.near_capacity) op.placed.near[count] = pair;
       ++count;
     }
@@ -138,6 +139,7 @@ void alchemical_forces(const AlchemicalForces& op, ThreadGroup& threads) {
 void add_alchemy_kernels(HostKernels& table) {
   table.add<PlaceAlchemy, place_alchemy>();
   table.add<AlchemicalForces, alchemical_forces>();
+  table.add<ChangedTermEnergies, changed_term_energies>();
 }
 
 }  // namespace quiltmd

@@ -12,18 +12,25 @@
 
 namespace quiltmd {
 
-// Of an atom without ghosts; charges are 0 of those that are not alchemical, which `local` has.
+// What an atom is at lambda 0 and 1; charges are 0 of those that are not alchemical, which `local` has.
 struct FullAtom {
-  double charge;  // times sqrt(1/(4 pi eps0))
-  int32_t pair_type;
+  double charge[2];  // times sqrt(1/(4 pi eps0))
+  int32_t pair_type[2];
   int32_t is_alchemical;
+  Presence presence;
 };
 
-// An excluded pair with an alchemical atom: the charges that a mesh has of it, taken back. Where both atoms
-// are alchemical the charges are scaled twice.
-struct ExcludedCharges {
-  double product;  // of full charges, over 4 pi eps0
-  int32_t scaled;  // 1 or 2 times
+// The product of two charges, each linear in lambda, over 4 pi eps0.
+struct ChargeProduct {
+  double by_power[3];
+
+  QMD_HD static ChargeProduct of(const double* first, const double* second) {
+    const double change = first[1] - first[0], other = second[1] - second[0];
+    return {{first[0] * second[0], first[0] * other + change * second[0], change * other}};
+  }
+  QMD_HD double at(double x) const { return by_power[0] + x * (by_power[1] + x * by_power[2]); }
+  QMD_HD double slope(double x) const { return by_power[1] + 2 * x * by_power[2]; }
+  QMD_HD bool is_zero() const { return by_power[0] == 0 && by_power[1] == 0 && by_power[2] == 0; }
 };
 
 // An alchemical atom that meets the atoms of a patch, in a compute that is here. The atom is
@@ -38,12 +45,15 @@ struct Meeting {
   }
 };
 
+// Whether charges have a soft core, and how much of it there is: lambda of van der Waals, or 1 less that.
+enum class Core : int32_t { kNoPair, kHard, kVanishes, kAppears };
+
 // An alchemical atom and another, as the compute's patch sees them, and what they have of full strength.
 struct PlacedPair {
   uint32_t first, second;
-  double product;  // of charges, over 4 pi eps0
-  double a, b;     // of Lennard-Jones
-  int32_t scaled;  // charges: 1 or 2 times; 0: this is no pair
+  ChargeProduct product;
+  TwoEnds ends;
+  Core core;
 };
 
 // What this rank computes, in any order: pairs that were within reach when atoms were laid out, and excluded
@@ -59,16 +69,17 @@ enum PlacedKind { kNearPairs, kExcludedPairs, kPlacedKinds };
 // `counts` says how much.
 struct PlaceAlchemy {
   static constexpr const char* kName = "place_alchemy";
-  const int32_t* atoms;  // alchemical, internal indices
+  static constexpr int kBlocksOfAtom = 4;  // on a GPU
+  const int32_t* atoms;                    // alchemical, internal indices
   int atom_count;
   const FullAtom* full;  // by internal index
   ExclusionTable exclusions;
   const double *a, *b;  // (types, types) of Lennard-Jones
   int types;
-  float reach;                    // nm: of near pairs
-  const int32_t* excluded_atoms;  // (pairs, 2)
-  const uint32_t* excluded_rows;  // 0, 1, ...
-  const ExcludedCharges* excluded_charges;
+  float reach;                            // nm: of near pairs
+  const int32_t* excluded_atoms;          // (pairs, 2)
+  const uint32_t* excluded_rows;          // 0, 1, ...
+  const ChargeProduct* excluded_charges;  // that a mesh has of them, to be taken back
   int excluded_pairs;
   Slots slots;
   const PlacedPatch* patches;

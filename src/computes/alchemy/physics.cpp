@@ -55,6 +55,7 @@ void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& s
 SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings) {
   SoftCore core{};
   core.alpha = alchemy.alpha;
+  core.alpha_coulomb = alchemy.alpha_coulomb;
   core.least_sigma6 = std::pow(alchemy.least_sigma, 6);
   core.cutoff2 = settings.cutoff * settings.cutoff;
   if (settings.shifts_van_der_waals()) core.shift_6 = std::pow(settings.cutoff, -6);

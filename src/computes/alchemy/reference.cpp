@@ -23,11 +23,13 @@ class AlchemicalPhysics {
         core_(soft_core(*ghosts.alchemy, settings)),
         split_(ewald_split(settings)),
         shift_(coulomb_shift(ghosts, settings)),
-        s_(1 - lambdas.of[kLambdaVdw]),
+        lambda_(lambdas.of[kLambdaVdw]),
         charges_(charges_at(ghosts, lambdas)),
-        types_(ghosts.pair_types) {
-    for (size_t k = 0; k < ghosts.alchemy->atoms.size(); ++k)
-      types_[static_cast<size_t>(ghosts.alchemy->atoms[k])] = ghosts.alchemy->pair_types[k];
+        types_{pair_types_at(ghosts, 0), pair_types_at(ghosts, 1)},
+        presence_(static_cast<size_t>(ghosts.atom_count()), Presence::kBoth) {
+    const std::vector<Presence> presence = presence_of(ghosts);
+    for (size_t k = 0; k < presence.size(); ++k)
+      presence_[static_cast<size_t>(ghosts.alchemy->atoms[k])] = presence[k];
     for (const auto& [i, j] : alchemical_exclusions(ghosts)) excluded_.insert({i, j});
   }
 
@@ -37,26 +39,40 @@ class AlchemicalPhysics {
     if (excluded_.contains({std::min(i, j), std::max(i, j)}))
       return {0, -product * split_->potential(r2), -product * split_->force(r2)};
     if (r2 >= core_.cutoff2) return {};
-    const size_t entry = static_cast<size_t>(types_[static_cast<size_t>(i)]) *
-                             static_cast<size_t>(system_.pair_type_count) +
-                         static_cast<size_t>(types_[static_cast<size_t>(j)]);
-    const SoftValue soft = soft_lennard_jones(core_, system_.pair_tables[0][entry],
-                                              system_.pair_tables[1][entry], s_, r2);
+    TwoEnds ends{};
+    for (size_t e = 0; e < 2; ++e) {
+      const size_t entry = static_cast<size_t>(types_[e][static_cast<size_t>(i)]) *
+                               static_cast<size_t>(system_.pair_type_count) +
+                           static_cast<size_t>(types_[e][static_cast<size_t>(j)]);
+      ends.a[e] = system_.pair_tables[0][entry];
+      ends.b[e] = system_.pair_tables[1][entry];
+    }
+    const SoftValue soft = soft_lennard_jones(core_, ends, lambda_, r2);
     PairValue value{soft.energy, 0, soft.force};
     if (product == 0) return value;
-    const double inverse = 1 / std::sqrt(r2);
-    value.coulomb = product * (inverse - split_->potential(r2) - shift_);
-    value.force += product * (inverse * inverse * inverse - split_->force(r2));
+    const SoftValue inverse = inverse_of(i, j, ends, r2);
+    value.coulomb = product * (inverse.energy - split_->potential(r2) - shift_);
+    value.force += product * (inverse.force - split_->force(r2));
     return value;
   }
 
  private:
+  SoftValue inverse_of(int32_t i, int32_t j, const TwoEnds& ends, double r2) const {
+    const Presence first = presence_[static_cast<size_t>(i)];
+    const Presence one = first == Presence::kBoth ? presence_[static_cast<size_t>(j)] : first;
+    if (one == Presence::kBoth) return soft_inverse(0, 0, r2);
+    const bool appears = one == Presence::kAppears;
+    return soft_inverse(core_.alpha_coulomb * soft_sigma6(core_, ends, appears),
+                        appears ? 1 - lambda_ : lambda_, r2);
+  }
+
   const System& system_;
   SoftCore core_;
   std::unique_ptr<EwaldSplit> split_;
-  double shift_, s_;
+  double shift_, lambda_;
   std::vector<double> charges_;
-  std::vector<int32_t> types_;
+  std::vector<int32_t> types_[2];
+  std::vector<Presence> presence_;
   std::set<std::array<int32_t, 2>> excluded_;
 };
 

@@ -11,7 +11,8 @@
 
 namespace quiltmd {
 
-// The arrays behind a TermTable: terms sorted by first atom, and each row of parameters once.
+// The arrays behind a TermTable: terms sorted by first atom, and each row of parameters once. The first rows are
+// those of terms that change, one for each in their order.
 struct TermArrays {
   int count = 0;
   std::vector<int32_t> atoms;
@@ -21,9 +22,17 @@ struct TermArrays {
 };
 
 // By position in TermForms; all arrays are empty where a form has no terms. What depends on
-// parameters alone is worked out here. Throws Error, naming the atoms as the input numbers them, for
-// parameters that a form refuses.
+// parameters alone is worked out here. Terms that change have the parameters of the lambdas that the system
+// starts with. Throws Error, naming the atoms as the input numbers them, for parameters that a form refuses.
 std::array<TermArrays, kTermForms> term_arrays(const System& system);
+
+// The parameters of terms that change at these lambdas, as kernels read them, (terms, Form::kPrepared). Those
+// that a user gives are interpolated linearly. Throws Error likewise.
+std::vector<double> parameters_at(const System& system, const ChangedTerms& changed,
+                                  const Lambdas& lambdas);
+
+// The position in TermForms.
+size_t form_index(const TermForm& form);
 
 // By atom: whether a bonded term has it.
 std::vector<char> atoms_in_terms(const System& system);

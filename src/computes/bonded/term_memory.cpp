@@ -28,6 +28,13 @@ void TermMemory::set_plan(const RankPlan& plan) {
   make_.renew(computed_here_, here);
 }
 
+void TermMemory::take_lambdas(const Lambdas& lambdas) {
+  if (!slots_.system.alchemy) return;
+  for (const ChangedTerms& changed : slots_.system.alchemy->changed_terms)
+    arrays_[form_index(*changed.form)].parameters.upload(
+        parameters_at(slots_.system, changed, lambdas));
+}
+
 std::vector<Work> TermMemory::rebuild_work() {
   return {{"terms.place", Positions::kWithProxies, Lists::kNotUsed,
            [this](Stream stream, int) { slots_.device.launch(place_terms(), stream); }}};

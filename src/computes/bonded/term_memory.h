@@ -22,6 +22,7 @@ class TermMemory final : public ForceFamily {
   explicit TermMemory(const SlotMemory& slots);
 
   void set_plan(const RankPlan& plan) override;
+  void take_lambdas(const Lambdas& lambdas) override;
   std::vector<Work> rebuild_work() override;
   std::vector<Work> step_work(Energies energies) override;
   size_t bytes() const override { return make_.bytes(); }

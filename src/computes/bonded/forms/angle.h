@@ -40,6 +40,7 @@ struct Angle {
 struct AngleForm {
   static constexpr int kAtoms = 3;
   static constexpr TermPart kPart = TermPart::kAngle;
+  static constexpr bool kMayChange = true;
   static constexpr TermParameter kParameters[] = {{"theta0", "rad"}, {"k", "kJ/mol/rad^2"}};
   static constexpr const char* kEnergies[] = {"angle"};
   static constexpr TermForm kForm{"angle", "an angle",  "angles", "angle_parameters",

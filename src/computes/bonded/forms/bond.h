@@ -11,6 +11,7 @@ namespace quiltmd {
 struct BondForm {
   static constexpr int kAtoms = 2;
   static constexpr TermPart kPart = TermPart::kBond;
+  static constexpr bool kMayChange = true;
   static constexpr TermParameter kParameters[] = {{"length", "nm"}, {"k", "kJ/mol/nm^2"}};
   static constexpr const char* kEnergies[] = {"bond"};
   static constexpr TermForm kForm{"bond", "a bond",    "bonds",  "bond_parameters",

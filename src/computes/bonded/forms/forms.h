@@ -20,6 +20,8 @@
 //   kApart = true
 // and where it is a spring between two atoms:
 //   longest(given, energy)                  how far apart an energy (kJ/mol) lets them be, nm
+// and where terms may have two states, between which lambda interpolates the given parameters:
+//   kMayChange = true                       prepare() must take any value in between, and a little beyond
 // The strength of restraints (conditions.h) counts where kPart says that terms are restraints.
 //
 // A form sees b[k] = r[k+1] - r[k], the vectors from each atom of the term to the next, so that it
@@ -76,6 +78,10 @@ inline constexpr bool kApart = requires { Form::kApart; };
 // Whether its energy depends on the image of the atom.
 template <class Form>
 inline constexpr bool kEnergyByImage = requires { Form::kEnergyByImage; };
+
+// Whether its terms may have two states.
+template <class Form>
+inline constexpr bool kMayChange = requires { Form::kMayChange; };
 
 // Whether it keeps two atoms together: then it tells how far apart (nm) terms with the given parameters
 // let them be at an energy (kJ/mol), kUnbounded where they do not.

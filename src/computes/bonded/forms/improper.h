@@ -19,6 +19,7 @@ QMD_HD Real torsion_beyond(const Dihedral<Real>& phi, Real phi0) {
 struct ImproperForm {
   static constexpr int kAtoms = 4;
   static constexpr TermPart kPart = TermPart::kDihedral;
+  static constexpr bool kMayChange = true;
   static constexpr TermParameter kParameters[] = {{"phi0", "rad"}, {"k", "kJ/mol/rad^2"}};
   static constexpr const char* kEnergies[] = {"improper"};
   static constexpr TermForm kForm{

@@ -12,8 +12,10 @@ namespace quiltmd {
 struct Pair14Form {
   static constexpr int kAtoms = 2;
   static constexpr TermPart kPart = TermPart::kPair;
-  static constexpr TermParameter kParameters[] = {
-      {"charge product", "e^2"}, {"sigma", "nm"}, {"epsilon", "kJ/mol"}};
+  static constexpr bool kMayChange = true;
+  static constexpr TermParameter kParameters[] = {{"charge product", "e^2", kLambdaCoulomb},
+                                                  {"sigma", "nm", kLambdaVdw},
+                                                  {"epsilon", "kJ/mol", kLambdaVdw}};
   static constexpr const char* kEnergies[] = {"lj14", "coulomb14"};
   static constexpr TermForm kForm{"pair14", "a 1-4 pair", "pairs14", "pair14_parameters",
                                   kAtoms,   kParameters,  kEnergies};

@@ -11,6 +11,7 @@ namespace quiltmd {
 struct RyckaertBellemansForm {
   static constexpr int kAtoms = 4;
   static constexpr TermPart kPart = TermPart::kDihedral;
+  static constexpr bool kMayChange = true;
   static constexpr TermParameter kParameters[] = {{"c0", "kJ/mol"}, {"c1", "kJ/mol"},
                                                   {"c2", "kJ/mol"}, {"c3", "kJ/mol"},
                                                   {"c4", "kJ/mol"}, {"c5", "kJ/mol"}};

@@ -14,6 +14,7 @@ namespace quiltmd {
 struct TorsionForm {
   static constexpr int kAtoms = 4;
   static constexpr TermPart kPart = TermPart::kDihedral;
+  static constexpr bool kMayChange = true;
   static constexpr TermParameter kParameters[] = {
       {"periodicity", ""}, {"phase", "rad"}, {"k", "kJ/mol"}};
   static constexpr const char* kEnergies[] = {"torsion"};

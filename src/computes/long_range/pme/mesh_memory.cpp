@@ -54,9 +54,9 @@ void MeshMemory::take_lambdas(const Lambdas& lambdas) {
 
 // Charges are linear in lambda.
 void MeshMemory::put_change_on_grid() {
-  const std::vector<double> full = charges_at(slots_.system, {}), &rest = slots_.system.charges;
-  std::vector<double> change(rest.size());
-  for (size_t a = 0; a < rest.size(); ++a) change[a] = rest[a] - full[a];
+  const std::vector<double> first = charges_at(slots_.system, {});
+  std::vector<double> change = charges_at(slots_.system, {{1}});
+  for (size_t a = 0; a < change.size(); ++a) change[a] -= first[a];
   coefficients_ = make_.filled(as_kernels_have(change));
   first_energy_ = AlchemicalSums::kMesh;
 }
