@@ -13,6 +13,7 @@ from .description.decoupling import decouple
 from .description.electric_field import apply_electric_field
 from .description.external_force import ExternalForce
 from .description.heat_baths import BathGroup
+from .description.hybrid import hybrid
 from .description.implicit_solvent import ImplicitSolvent
 from .description.integrators import (
     Integrator,
@@ -133,6 +134,7 @@ __all__ = [
     "decouple",
     "devices",
     "digest",
+    "hybrid",
     "load",
     "pme_parameters",
     "prolate_parameters",

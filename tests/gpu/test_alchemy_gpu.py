@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from alchemical_systems import LENGTH, settings, solute_in_water
+from hybrid_molecules import ETHANE, MAPPING, METHANOL, molecule
 from running import INTEGRATORS, Pair, gpu_count, relative_error, thermal
 
 import quiltmd
@@ -190,3 +191,47 @@ def test_at_the_ends_a_run_is_that_of_the_plain_system(dhfr: Pair) -> None:
         run.run(10)
         ends[name] = run.positions()
     np.testing.assert_allclose(ends["plain"], ends["alchemical"], rtol=0, atol=2e-6)
+
+
+def a_hybrid(forward: bool) -> Pair:
+    first, last = (ETHANE, METHANOL) if forward else (METHANOL, ETHANE)
+    mapping = MAPPING if forward else {there: here for here, there in MAPPING.items()}
+    return quiltmd.hybrid(molecule(first, 8), molecule(last), mapping)
+
+
+@pytest.mark.parametrize("forward", [True, False], ids=["atoms vanish", "atoms appear"])
+def test_a_hybrid_of_two_molecules(forward: bool) -> None:
+    """Charges with soft cores, atoms of both ends, bonded terms with two states."""
+    system, state = a_hybrid(forward)
+    for point in (0.0, 0.37, 1.0):
+        here = at_lambdas(system, point, point, point)
+        gpu, cpu = (simulate(here, state, settings(state), device) for device in ("cuda", "cpu"))
+        forces = quiltmd.reference(here, state, settings(state))[1]
+        assert relative_error(gpu.forces(), forces) < 2e-5
+        assert np.abs(gpu.forces() - forces)[:6].max() < 0.02
+        np.testing.assert_allclose(gpu.state_energies(), cpu.state_energies(), atol=1e-3)
+        np.testing.assert_allclose(gpu.dhdl(), cpu.dhdl(), rtol=2e-5, atol=2e-3)
+        assert tuple(gpu._engine.force_sum()) == (0, 0, 0)
+
+
+def test_bits_of_a_hybrid() -> None:
+    system, state = a_hybrid(True)
+    calm = simulate(at_lambdas(system, 0.37, 0.37, 0.37), state, settings(state), "cuda")
+    calm.minimize(1000.0, 20)
+    calm.draw_velocities(300, 1)
+    start, seen = calm.state(), []
+    for ranks in (1, 2, 3):
+        run = simulate(
+            calm.system,
+            start,
+            settings(state),
+            "cuda",
+            ranks=ranks,
+            integrator=quiltmd.LangevinMiddle(timestep=0.001, seed=3),
+        )
+        run.run(60)
+        run.set_conditions(lambda_coulomb=0.5, lambda_vdw=0.6, lambda_bonded=0.2)
+        run.run(60)
+        energies = np.concatenate([run.state_energies(), run.dhdl()])
+        seen.append((quiltmd.digest(run.state()), energies.tobytes()))
+    assert seen[0] == seen[1] == seen[2]

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes of two Systems one that turns from the first into the second: `hybrid`."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, QuiltWarning
+from .alchemy import NO_TYPE, Alchemy
+from .hybrid_mapping import HybridMap, map_atoms
+from .hybrid_pairs import HybridTypes, hybrid_types
+from .hybrid_terms import hybrid_terms
+from .parts import refuse_other_parts
+from .state import State
+from .system import System
+from .topology import Topology
+
+F64 = npt.NDArray[np.float64]
+I32 = npt.NDArray[np.int32]
+
+LAMBDAS = tuple(k / 10 for k in range(11))  # of all interactions together, by default
+_SAME_LENGTH = 1e-6  # relative, of constraints
+_SAME_CHARGE = 1e-6  # e, of whole systems
+
+
+@dataclass(frozen=True)
+class SoftCores:
+    """Parameters of soft cores: see `Alchemy`."""
+
+    alpha: float = 0.5
+    least_sigma: float = 0.3
+    alpha_coulomb: float = 0.5
+
+
+def hybrid(
+    first: tuple[System, State],
+    last: tuple[System, State],
+    mapping: Mapping[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str],
+    coulomb: Sequence[float] = LAMBDAS,
+    vdw: Sequence[float] = LAMBDAS,
+    bonded: Sequence[float] = LAMBDAS,
+    *,
+    state: int = 0,
+    alpha: float = 0.5,
+    least_sigma: float = 0.3,
+    alpha_coulomb: float = 0.5,
+) -> tuple[System, State]:
+    """Makes a system that is the first one at lambda 0 and turns one of its molecules into another.
+
+    Mapped atoms are in both molecules; their charges, Lennard-Jones parameters and bonded terms
+    change with lambda.  Atoms of the first molecule alone vanish, and those of the second alone
+    appear; without nonbonded interactions they keep their bonded terms.  Masses of mapped atoms
+    stay those of the first molecule.
+
+    Parameters
+    ----------
+    first:
+        What `load` returns: a molecule, and whatever else is in the system (water, ions, ...).
+    last:
+        The other molecule, alone, with the same force field; its place does not matter.
+    mapping:
+        From atoms of the first system to atoms of the second, counted from 0: a dict, pairs, or a
+        JSON file of either, or of an object with such a dict as "componentA_to_componentB" (as
+        OpenFE writes it).
+    coulomb, vdw, bonded:
+        By state: lambda of charges, of van der Waals interactions and of bonded terms, from 0 (the
+        first molecule) to 1 (the second).  By default 11 states in which all three are the same.
+    state:
+        The initial state of a simulation, counted from 0.
+    alpha, least_sigma, alpha_coulomb:
+        Parameters of the soft cores of atoms that vanish or appear: see `Alchemy`.
+
+    Returns
+    -------
+    The system with its `alchemy`, and a state: atoms that appear follow all others, placed by
+    superposing the mapped atoms; without velocities.
+
+    Raises
+    ------
+    InputError
+        If the mapping names an atom that does not exist, or twice; or if what would have to change
+        cannot: constraints, chemical bonds or exclusions between mapped atoms, torsion maps and
+        virtual sites of the molecules, pair interactions without a combination rule.
+    """
+    (a, place_a), (b, place_b) = first, last
+    for system in (a, b):
+        refuse_other_parts(system, "made into a hybrid")
+    atoms = map_atoms(a, b, read_mapping(mapping))
+    schedule = {"coulomb": coulomb, "vdw": vdw, "bonded": bonded}
+    if len({len(column) for column in schedule.values()}) > 1:
+        raise InputError("coulomb, vdw and bonded: each state has one lambda of each")
+    if not 0 <= state < len(vdw):
+        raise InputError(f"there is no state {state}, only 0 to {len(vdw) - 1}")
+    soft = SoftCores(alpha, least_sigma, alpha_coulomb)
+    made = _merged(a, b, atoms, hybrid_types(a, b), schedule, state, soft)
+    change = _change_of_charge(made)
+    if abs(change) > _SAME_CHARGE:
+        warnings.warn(
+            f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
+            "size of the periodic box, for which nothing is corrected",
+            QuiltWarning,
+            stacklevel=2,
+        )
+    return made, State.start(made, _positions(place_a, place_b, atoms), place_a.box)
+
+
+def with_second_states(a: System, b: System, where: npt.NDArray[np.integer[Any]]) -> System:
+    """The system with an `alchemy` that turns molecules into their second states.
+
+    Parameters
+    ----------
+    a:
+        The system in its first state.
+    b:
+        The molecules alone that have second states, in these, with the same Lennard-Jones types.
+    where:
+        By atom of `b`, the atom of `a`.
+
+    Raises
+    ------
+    InputError
+        As for `hybrid`.
+    """
+    atoms = map_atoms(a, b, [(int(atom), k) for k, atom in enumerate(where)])
+    types = HybridTypes(a.lj_a, a.lj_b, a.lj_types, b.lj_types, NO_TYPE)
+    schedule = dict.fromkeys(("coulomb", "vdw", "bonded"), LAMBDAS)
+    return _merged(a, b, atoms, types, schedule, 0, SoftCores())
+
+
+def _merged(
+    a: System,
+    b: System,
+    atoms: HybridMap,
+    types: HybridTypes,
+    schedule: Mapping[str, Sequence[float]],
+    state: int,
+    soft: SoftCores,
+) -> System:
+    """The first system with what turns it into the second."""
+    constraints, lengths = _constraints(a, b, atoms)
+    terms, changed_terms = hybrid_terms(a, b, atoms)
+    ends = _ends(a, b, atoms, types)
+    chosen: npt.NDArray[Any] = np.flatnonzero(ends.changes | atoms.is_unique)
+    if len(chosen) == 0 and not changed_terms:
+        raise InputError("nothing changes between both molecules")
+    if len(chosen) == 0:
+        chosen = atoms.mapped_first[:1]  # an atom that stays as it is
+    names = ("coulomb", "vdw", "bonded") if changed_terms else ("coulomb", "vdw")
+    states = np.column_stack([np.asarray(schedule[name], dtype=np.float64) for name in names])
+    alchemy = Alchemy(
+        chosen.astype(np.int32),
+        states,
+        states[state],
+        soft.alpha,
+        soft.least_sigma,
+        last_charges=ends.last_charges[chosen],
+        last_types=ends.last_types[chosen],
+        changed_terms=changed_terms,
+        alpha_coulomb=soft.alpha_coulomb,
+    )
+    return replace(
+        a,
+        masses=np.concatenate([a.masses, b.masses[atoms.appearing]]),
+        charges=ends.first_charges,
+        lj_types=ends.first_types,
+        lj_a=types.lj_a,
+        lj_b=types.lj_b,
+        terms=terms,
+        exclusions=_exclusions(a, b, atoms),
+        constraints=constraints,
+        constraint_lengths=lengths,
+        topology=_topology(a, b, atoms) if len(atoms.appearing) else a.topology,
+        born_radii=np.empty(0),
+        born_screening=np.empty(0),
+        alchemy=alchemy,
+    )
+
+
+def _change_of_charge(system: System) -> float:
+    """From the first end to the last, e."""
+    assert system.alchemy is not None
+    return float((system.alchemy.last_charges - system.charges[system.alchemy.atoms]).sum())
+
+
+def read_mapping(
+    mapping: Mapping[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str],
+) -> list[tuple[int, int]]:
+    """Pairs of atoms from a dict, pairs, or a JSON file; InputError where it is neither."""
+    given: Any = mapping
+    where = "the mapping"
+    if isinstance(mapping, str | os.PathLike):
+        where = os.fspath(mapping)
+        try:
+            given = json.loads(Path(mapping).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{where}: {error.strerror}") from None
+        except ValueError as error:
+            raise InputError(f"{where} is not a JSON file: {error}") from None
+        if isinstance(given, dict):
+            given = given.get("componentA_to_componentB", given)
+    rows = given.items() if isinstance(given, Mapping) else given
+    try:
+        return [(_number(one), _number(other)) for one, other in rows]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{where} must have pairs of atoms, counted from 0: {{first: second, ...}}"
+        ) from None
+
+
+def _number(value: Any) -> int:
+    number = int(value)
+    if number != float(value):
+        raise ValueError
+    return number
+
+
+class _Ends:
+    """Charges and types of all atoms at both ends, and which change."""
+
+    def __init__(
+        self, charges: tuple[F64, F64], types: tuple[I32, I32], changes: npt.NDArray[np.bool_]
+    ) -> None:
+        self.first_charges, self.last_charges = charges
+        self.first_types, self.last_types = types
+        self.changes = changes
+
+
+def _ends(a: System, b: System, atoms: HybridMap, types: HybridTypes) -> _Ends:
+    first = np.concatenate([a.charges, np.zeros(len(atoms.appearing))])
+    last = first.copy()
+    last[atoms.vanishing] = 0
+    last[atoms.of_last] = b.charges
+    first_types = np.concatenate([types.of_first, np.full(len(atoms.appearing), types.none)])
+    last_types = first_types.copy()
+    last_types[atoms.vanishing] = types.none
+    last_types[atoms.of_last] = types.of_last
+    return _Ends(
+        (first, last),
+        (first_types.astype(np.int32), last_types.astype(np.int32)),
+        (first != last) | types.differ(first_types, last_types),
+    )
+
+
+def _constraints(a: System, b: System, atoms: HybridMap) -> tuple[I32, F64]:
+    """Those of the first system, then those of atoms that appear; others are in both."""
+    mapped = atoms.is_mapped
+    inside = mapped[a.constraints].all(axis=1)
+    ours = {
+        _pair(row): length
+        for row, length in zip(a.constraints[inside], a.constraint_lengths[inside], strict=True)
+    }
+    added = []
+    for row, length in zip(atoms.of_last[b.constraints], b.constraint_lengths, strict=True):
+        if not mapped[row].all():
+            added.append((*row, length))
+            continue
+        other = ours.pop(_pair(row), None)
+        if other is None or abs(other - length) > _SAME_LENGTH * length:
+            raise InputError(
+                f"the constraint between {_named(a, row)} has the length {length:g} nm in the "
+                f"second molecule and {'none' if other is None else f'{other:g}'} in the first: "
+                "constraints cannot change; load both without constraints of this bond, or do not "
+                "map one of the atoms"
+            )
+    if ours:
+        raise InputError(
+            f"the constraint between {_named(a, next(iter(ours)))} is in the first molecule alone: "
+            "constraints cannot change; load both without constraints of this bond, or do not map "
+            "one of the atoms"
+        )
+    rows = np.array([row[:2] for row in added], dtype=np.int32).reshape(-1, 2)
+    lengths = np.array([row[2] for row in added])
+    return (
+        np.concatenate([a.constraints, rows]),
+        np.concatenate([a.constraint_lengths, lengths]),
+    )
+
+
+def _pair(row: npt.ArrayLike) -> tuple[int, int]:
+    one, other = sorted(int(atom) for atom in np.asarray(row))
+    return one, other
+
+
+def _named(a: System, row: npt.ArrayLike) -> str:
+    return " and ".join(a.topology.describe(atom) for atom in _pair(row))
+
+
+def _exclusions(a: System, b: System, atoms: HybridMap) -> I32:
+    """Of both; atoms that vanish and atoms that appear do not interact."""
+    mapped = atoms.is_mapped
+    ours = {_pair(row) for row in a.exclusions[mapped[a.exclusions].all(axis=1)]}
+    theirs = {_pair(row) for row in atoms.of_last[b.exclusions]}
+    core = {row for row in theirs if mapped[list(row)].all()}
+    if ours != core:
+        odd = min(ours ^ core)
+        raise InputError(
+            f"{_named(a, odd)} do not interact in one molecule, and do in the other: rings cannot "
+            "open or close; do not map one of the atoms"
+        )
+    apart = {
+        (int(one), int(other))
+        for one in atoms.vanishing
+        for other in atoms.of_last[atoms.appearing]
+    }
+    added = np.array(sorted((theirs - core) | apart), dtype=np.int32).reshape(-1, 2)
+    return np.concatenate([a.exclusions, added])
+
+
+def _topology(a: System, b: System, atoms: HybridMap) -> Topology:
+    """Atoms that appear are in residues of their own, behind all others."""
+    of, others = a.topology, b.topology
+    residues, numbers = np.unique(others.residue_of_atom[atoms.appearing], return_inverse=True)
+    start = len(of.residue_names)
+    return Topology(
+        atom_names=np.concatenate([of.atom_names, others.atom_names[atoms.appearing]]),
+        elements=np.concatenate([of.elements, others.elements[atoms.appearing]]),
+        residue_of_atom=np.concatenate([of.residue_of_atom, (start + numbers).astype(np.int32)]),
+        residue_names=np.concatenate([of.residue_names, others.residue_names[residues]]),
+        residue_ids=np.concatenate([of.residue_ids, others.residue_ids[residues]]),
+        chain_ids=np.concatenate([of.chain_ids, others.chain_ids[residues]]),
+        molecule_types=np.concatenate([of.molecule_types, others.molecule_types[residues]]),
+    )
+
+
+def _positions(first: State, last: State, atoms: HybridMap) -> F64:
+    """Those of the first; atoms that appear lie where superposed mapped atoms put them."""
+    here, there = first.positions[atoms.mapped_first], last.positions[atoms.mapped_last]
+    middle, other = here.mean(axis=0), there.mean(axis=0)
+    u, _, v = np.linalg.svd((there - other).T @ (here - middle))
+    mirror = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))])
+    placed = (last.positions[atoms.appearing] - other) @ (u @ mirror @ v) + middle
+    return np.concatenate([first.positions, placed])
