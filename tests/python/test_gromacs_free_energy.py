@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from alchemical_systems import LENGTH, solute_in_water
+from command import quiltmd as quiltmd_command
 from gromacs_programs import GMX, gmx
 
 import quiltmd
 from quiltmd.inputs.control_files import read_control
 from quiltmd.running.alchemy_section import AlchemySection
+from quiltmd.running.lambda_samples import read_samples
 
 PLAIN = """integrator = md
 dt = 0.002
@@ -93,7 +95,7 @@ def test_either_end_of_the_path_may_be_the_full_one(tmp_path: Path) -> None:
         ({"sc-function": "gapsys"}, "sc-function gapsys: only beutler"),
         ({"sc-power": "2"}, "sc-power 2: only 1"),
         ({"sc-r-power": "48"}, "sc-r-power 48: only 6"),
-        ({"sc-coul": "yes"}, "sc-coul yes"),
+        ({"sc-coul": "maybe"}, "sc-coul maybe: only no and yes"),
     ],
     ids=lambda one: str(one)[:30],
 )
@@ -205,7 +207,7 @@ def energies_of_gromacs(folder: Path, text: str) -> tuple[np.ndarray, np.ndarray
 
 
 @pytest.mark.skipif(GMX is None, reason="GROMACS is not installed")
-@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm", "ignore:.*have a second state")
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
 @pytest.mark.parametrize("modifier", ["none", "potential-shift"])
 @pytest.mark.parametrize("how", ["decoupled", "annihilated", "second states"])
 def test_energies_of_states_are_those_of_gromacs(tmp_path: Path, how: str, modifier: str) -> None:
@@ -219,8 +221,10 @@ def test_energies_of_states_are_those_of_gromacs(tmp_path: Path, how: str, modif
     slopes, theirs = energies_of_gromacs(tmp_path, text)
     control = read(tmp_path, text)
     assert control.refused == []
-    system, state = quiltmd.load(str(tmp_path / "system.top"), str(tmp_path / "system.gro"))
-    chosen = AlchemySection.model_validate(control.settings["alchemy"]).apply(system)
+    section = AlchemySection.model_validate(control.settings["alchemy"])
+    files = str(tmp_path / "system.top"), str(tmp_path / "system.gro")
+    system, state = quiltmd.load(*files, second_states=section.of_second_states)
+    chosen = section.apply(system)
     nonbonded = quiltmd.Nonbonded(
         cutoff=0.7,
         pme_grid=(64,) * 3,
@@ -235,23 +239,152 @@ def test_energies_of_states_are_those_of_gromacs(tmp_path: Path, how: str, modif
     assert simulation.dhdl()[1] == pytest.approx(slopes[1], abs=1e-5)
 
 
-def test_second_states_without_interactions_are_told_and_selected(tmp_path: Path) -> None:
+def test_second_states_are_told_and_selected(tmp_path: Path) -> None:
     write_system(tmp_path, "DU 0.0 12.0")
-    with pytest.warns(quiltmd.QuiltWarning, match="5 atoms have a second state without"):
+    with pytest.warns(quiltmd.QuiltWarning, match="of 5 atoms have no effect"):
         system, _ = quiltmd.load(str(tmp_path / "system.top"), str(tmp_path / "system.gro"))
+    assert system.alchemy is None
     assert list(quiltmd.select(system, "vanishing")) == list(range(LENGTH))
     assert list(quiltmd.select(system, "moltype LIG")) == list(range(LENGTH))
+
+
+# Second states of everything: charges and types, bonds, angles with a Urey-Bradley term, dihedrals
+# whose phase or force constant changes, Ryckaert-Bellemans and improper dihedrals, a 1-4 pair.
+SECOND = {
+    "1 2 1 0.135 2e5": "1 2 1 0.135 2e5 0.147 3e5",
+    "2 3 1 0.135 2e5": "2 3 1 0.135 2e5 0.135 0",
+    "1 2 3 1 108.86 400.0": "1 2 3 5 108.86 400.0 0.21 5e3 120.0 300.0 0.25 0.0",
+    "2 3 4 1 108.86 400.0": "2 3 4 1 108.86 0.0 100.0 400.0",
+    "[ pairs ]": """[ dihedrals ]
+1 2 3 4 9 0.0 5.0 3 180.0 2.0 3
+1 2 3 4 9 10.0 0.0 1 60.0 6.0 1
+2 3 4 5 3 9.0 12.0 -13.0 -3.0 26.0 -31.0 2.0 1.0 0.0 -4.0 0.0 0.0
+2 1 3 4 2 30.0 40.0 50.0 10.0
+[ pairs ]
+2 5 1 0.3 0.1 0.35 0.2""",
+}
+PATH = """integrator = md
+dt = 0.002
+coulombtype = PME
+free-energy = yes
+init-lambda-state = 1
+coul-lambdas = 0 0 0 1 1
+vdw-lambdas = 0 0.4 0 0.7 1
+bonded-lambdas = 0 0.37 1 0.5 1
+sc-alpha = 0.5
+"""
+
+
+def write_second_states(folder: Path) -> None:
+    write_system(folder, "P 0.1 12.0")
+    file = folder / "system.top"
+    text = file.read_text()
+    for first, both in SECOND.items():
+        assert first in text
+        text = text.replace(first, both)
+    file.write_text(text)
+
+
+@pytest.mark.skipif(GMX is None, reason="GROMACS is not installed")
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
+def test_second_states_have_the_energies_of_gromacs(tmp_path: Path) -> None:
+    """Energies of states, and derivatives, of van der Waals and bonded terms at any lambda."""
+    write_second_states(tmp_path)
+    text = PATH + RUN.format(modifier="none")
+    (tmp_path / "run.mdp").write_text(text)
+    files = ("-f", "run.mdp", "-p", "system.top", "-c", "system.gro", "-o", "run.tpr")
+    gmx(tmp_path, "grompp", *files, "-maxwarn", "20")
+    gmx(tmp_path, "mdrun", "-deffnm", "run", "-ntmpi", "1", "-ntomp", "1", "-nb", "cpu")
+    rows = [line for line in (tmp_path / "run.xvg").read_text().splitlines() if line[0] not in "#@"]
+    theirs = np.array([float(word) for word in rows[0].split()])
+    control = read(tmp_path, text)
+    assert control.refused == []
+    section = AlchemySection.model_validate(control.settings["alchemy"])
+    names = str(tmp_path / "system.top"), str(tmp_path / "system.gro")
+    system, state = quiltmd.load(*names, second_states=True)
+    nonbonded = quiltmd.Nonbonded(
+        cutoff=0.7, pme_grid=(64,) * 3, pme_alpha=5.6, dispersion_correction=False
+    )
+    simulation = quiltmd.Simulation(
+        section.apply(system), state, nonbonded, device="cpu", ranks=1, threads=1
+    )
+    slopes, states = theirs[1:4], theirs[4:9]
+    np.testing.assert_allclose(simulation.dhdl()[1:], slopes[1:], rtol=1e-6, atol=1e-4)
+    found = simulation.state_energies()
+    np.testing.assert_allclose(found[:3], states[:3], rtol=1e-6, atol=1e-4)
+    np.testing.assert_allclose(found[3:], states[3:], atol=5e-3)  # the error of our mesh
+
+
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
+def test_a_run_between_second_states_has_the_lambda_of_bonded_terms(tmp_path: Path) -> None:
+    write_second_states(tmp_path)
+    (tmp_path / "run.toml").write_text("""
+[system]
+topology = "system.top"
+coordinates = "system.gro"
+[nonbonded]
+cutoff = 0.7
+[integrator]
+timestep = 0.0005
+[run]
+steps = 4
+device = "cpu"
+[alchemy]
+atoms = "second states"
+coulomb = [0, 0.5, 1]
+vdw = [0, 0.5, 1]
+state = 1
+every = 2
+[output]
+dir = "out"
+""")
+    done = quiltmd_command("run", tmp_path / "run.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    header, *rows = (tmp_path / "out" / "dhdl.csv").read_text().splitlines()
+    assert header.startswith("step,time,lambda_coulomb,lambda_vdw,lambda_bonded,potential,dhdl_")
+    assert [row.split(",")[2:5] for row in rows] == [["0.5"] * 3] * 3
+    samples = read_samples([tmp_path / "out"])
+    assert samples.names == ("coulomb", "vdw", "bonded")
+    assert samples.counts.tolist() == [0, 3, 0]
+    assert "bonded-lambda" in (tmp_path / "out" / "dhdl.xvg").read_text()
+
+
+@pytest.mark.parametrize("constraints", ["none", "h-bonds"])
+def test_bonds_whose_lengths_change_cannot_be_constrained(tmp_path: Path, constraints: str) -> None:
+    write_second_states(tmp_path)
+    file = tmp_path / "system.top"
+    text = (
+        file.read_text().replace("P 12.0 0 A", "P 1 12.0 0 A").replace("C 12.0 0 A", "C 1 12.0 0 A")
+    )
+    file.write_text(text)
+    files = str(file), str(tmp_path / "system.gro")
+    if constraints == "none":
+        system, _ = quiltmd.load(*files, second_states=True)
+        assert [one.name for one in system.alchemy.changed_terms] == [
+            *("bond", "angle", "torsion", "pair14", "improper", "urey_bradley"),
+            "ryckaert_bellemans",
+        ]
+        return
+    with pytest.raises(quiltmd.QuiltError, match="has another length in the second state"):
+        quiltmd.load(*files, second_states=True, constraints="h-bonds")
+
+
+def test_masses_of_second_states_are_told(tmp_path: Path) -> None:
+    write_system(tmp_path, "DU 0.0 13.0")
+    with pytest.warns(quiltmd.QuiltWarning, match="masses of second states"):
+        system, _ = quiltmd.load(
+            str(tmp_path / "system.top"), str(tmp_path / "system.gro"), second_states=True
+        )
+    np.testing.assert_array_equal(system.masses[:LENGTH], 12)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("DU 0.0 12.0", "DU 0.1 12.0"), "a second state of an atom"),
-        (("DU 0.0 12.0", "DU 0.0 13.0"), "a second state of an atom"),
-        (("DU 0.0 12.0", "P 0.0 12.0"), "a second state of an atom"),
-        (("1 4 2 1.0 0.2 0.1 0.3 0.1", "1 4 1 0.3 0.1"), "a 1-4 pair of an atom that vanishes"),
-        (("1 2 1 0.135 2e5", "1 2 1"), "other types in their second states"),
-        (("1 2 1 0.135 2e5", "1 2 1 0.135 2e5 0.135 0"), "a second state \\(free-energy"),
+        (("DU 0.0 12.0", "XX 0.0 12.0"), "there is no atom type XX"),
+        (("1 2 1 0.135 2e5", "1 2 1"), "no parameters|no bondtypes|there are no"),
+        (("1 2 1 0.135 2e5", "1 2 3 0.135 4 20 0.135 5 20"), "a second state \\(free-energy"),
+        (("[ pairs ]", "[ constraints ]\n1 3 1 0.2 0.3\n[ pairs ]"), "a second state \\(free-"),
     ],
     ids=lambda one: str(one)[:30],
 )

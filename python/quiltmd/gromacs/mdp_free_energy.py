@@ -26,6 +26,7 @@ _INTRAMOLECULAR = {"no": "keep", "yes": "scale"}
 _ROWS_EVERY = 50  # steps, the default of nstdhdl
 # So small that pairs keep their own sigma: without sc-coul GROMACS replaces undefined ones only.
 _OWN_SIGMA = 0.05  # nm
+_SIGMA = 0.3  # nm, the default of sc-sigma
 _OF_FREE_ENERGY = (
     *("couple-moltype", "couple-lambda0", "couple-lambda1", "couple-intramol", "init-lambda"),
     *("init-lambda-state", "delta-lambda", "nstdhdl", "calc-lambda-neighbors", "sc-alpha"),
@@ -47,18 +48,16 @@ def take_free_energy(control: Control, entries: Entries) -> None:
         control.refused.append(f"free-energy {kind}: only no and yes")
     second_states = not entries.has("couple-moltype")
     _atoms(control, entries)
-    _schedule(
-        control, entries, _of_second_states(entries) if second_states else _ends(control, entries)
-    )
+    ends = _of_second_states(entries) if second_states else _ends(control, entries)
+    _schedule(control, entries, ends, second_states)
     _soft_core(control, entries)
     _files(control, entries)
 
 
 def _atoms(control: Control, entries: Entries) -> None:
     molecule = entries.take("couple-moltype")
-    if molecule is None:  # atoms by second states in the topology
-        control.set("alchemy", "atoms", "vanishing")
-        control.set("alchemy", "intramolecular", "scale")
+    if molecule is None:  # by second states in the topology
+        control.set("alchemy", "atoms", "second states")
         entries.tell("no effect without couple-moltype", "couple-intramol")
         return
     if any(letter in molecule.value for letter in "()*?[] \t"):
@@ -89,13 +88,16 @@ def _ends(control: Control, entries: Entries) -> _Ends:
     return ends[0], ends[1]
 
 
-def _schedule(control: Control, entries: Entries, ends: _Ends) -> None:
+def _schedule(control: Control, entries: Entries, ends: _Ends, second_states: bool) -> None:
     """Lambdas by state."""
-    lambdas = {name: entries.numbers(f"{name}-lambdas") for name in ("fep", *_COMPONENTS)}
-    others = {name: entries.take(f"{name}-lambdas") for name in _OTHERS}
+    used = (*_COMPONENTS, "bonded") if second_states else _COMPONENTS
+    lambdas = {name: entries.numbers(f"{name}-lambdas") for name in ("fep", *used)}
+    others = {name: entries.take(f"{name}-lambdas") for name in _OTHERS if name not in used}
     entries.note(
-        "nothing depends on it: a molecule that is decoupled keeps its bonded terms, restraints "
-        "and masses",
+        "nothing depends on it: restraints and masses stay as they are"
+        if second_states
+        else "nothing depends on it: a molecule that is decoupled keeps its bonded terms, "
+        "restraints and masses",
         *(entry for entry in others.values() if entry is not None),
     )
     entries.refuse("only without", "temperature-lambdas")
@@ -114,6 +116,8 @@ def _schedule(control: Control, entries: Entries, ends: _Ends) -> None:
             first, last = ends[0][number], ends[1][number]
             path = [_gone(one, first, last) for one in lambdas[name] or default]
             control.set("alchemy", key, path)
+        if second_states:
+            control.set("alchemy", "bonded", lambdas["bonded"] or default)
         _state(control, entries, count)
 
 
@@ -136,14 +140,20 @@ def _soft_core(control: Control, entries: Entries) -> None:
     entries.refuse("only beutler", "sc-function", unless=lambda value: value == "beutler")
     entries.refuse("only 1", "sc-power", unless=lambda value: number_of(value) == 1)
     entries.refuse("only 6", "sc-r-power", unless=lambda value: number_of(value) == 6)
-    entries.refuse("only no: charges are switched off linearly, and first", "sc-coul")
+    soft_charges = entries.text("sc-coul", "no")
+    if soft_charges not in ("no", "yes"):
+        control.refused.append(f"sc-coul {soft_charges}: only no and yes")
     entries.tell("no effect without sc-function = gapsys", *entries.names("sc-gapsys-"))
     alpha = entries.number("sc-alpha", 0.0)
     softened = any(0 < one < 1 for one in control.settings.get("alchemy", {}).get("vdw", ()))
     if alpha:
         control.set("alchemy", "alpha", alpha)
-        control.set("alchemy", "least_sigma", _OWN_SIGMA)
-        entries.tell("no effect without sc-coul on pairs that have a sigma", "sc-sigma")
+        if soft_charges == "yes":
+            control.set("alchemy", "alpha_coulomb", alpha)
+            control.set("alchemy", "least_sigma", entries.number("sc-sigma", _SIGMA))
+        else:
+            control.set("alchemy", "least_sigma", _OWN_SIGMA)
+            entries.tell("no effect without sc-coul on pairs that have a sigma", "sc-sigma")
     elif softened:
         control.refused.append(
             "sc-alpha 0: van der Waals interactions that are scaled need a soft core, such as 0.5"

@@ -37,6 +37,10 @@ _FLAT_BOTTOMS = {
     7: (1, 0, 1),
     8: (1, 1, 0),
 }
+_MASSES = (
+    "masses of second states (B states) are not used: atoms keep those of the first, on which free "
+    "energies do not depend"
+)
 _SHELLS = "SB"  # particles that GROMACS moves to the minimum of the energy in each step
 
 
@@ -71,6 +75,8 @@ class Molecule:
         Of its atoms; residues are (number, name).
     vanishing:
         Whether the second state of an atom has neither charge nor Lennard-Jones interactions.
+    has_second_state:
+        Whether charges, types or parameters of terms differ in the second state (B state).
     terms:
         Field of the System -> rows of (atoms, parameters).
     sites:
@@ -79,8 +85,12 @@ class Molecule:
         Excluded pairs.
     """
 
-    def __init__(self, topology: TopologyFile, kind: MoleculeType, types: ForceField) -> None:
+    def __init__(
+        self, topology: TopologyFile, kind: MoleculeType, types: ForceField, end: int = 0
+    ) -> None:
         self._topology, self._kind, self._types = topology, kind, types
+        self._end = end  # 0: the first state, 1: the second
+        self.has_second_state = False
         self.kind = kind.name
         self.names: list[str] = []
         self.residues: list[tuple[str, str]] = []
@@ -88,7 +98,6 @@ class Molecule:
         self.charges: list[float] = []
         self.masses: list[float] = []
         self.vanishing: list[bool] = []
-        self._second_types: list[str] = []
         for line in kind.atoms:
             self._atom(line)
         self.terms: dict[str, list[tuple[tuple[int, ...], tuple[float, ...]]]] = {
@@ -132,29 +141,26 @@ class Molecule:
         given = reals(words[6:8], line)
         charge = given[0] if given else atom_type.charge
         mass = given[1] if len(given) > 1 else atom_type.mass
-        first = words[1], charge, mass
-        second = self._second_state(line) if len(words) > 8 else first
-        if second != first and not self._vanishes(second, mass):
-            raise line.error(
-                "a second state of an atom (free-energy perturbation) is not supported, unless it "
-                "has no charge, no Lennard-Jones interactions and the mass of the first"
-            )
+        first = words[1], charge
+        name, second_charge, second_mass = (
+            self._second_state(line) if len(words) > 8 else (*first, mass)
+        )
+        states = first, (name, second_charge)
+        differs = states[0] != states[1]
+        self.has_second_state |= differs
+        if second_mass != mass and _MASSES not in self._types.notes:
+            self._types.notes.append(_MASSES)
         if atom_type.particle in _SHELLS:
             raise line.error(f"atoms of the type {words[1]} are shells, which are not supported")
         if atom_type.particle in "VD" and mass != 0:
             raise line.error(f"a virtual site (type {words[1]}) has a mass, {mass:g}")
         self.names.append(words[4])
         self.residues.append((words[2], words[3]))
-        self.types.append(words[1])
-        self.charges.append(charge)
+        self.types.append(states[self._end][0])
+        self.charges.append(states[self._end][1])
         self.masses.append(mass)
-        self.vanishing.append(second != first)
-        self._second_types.append(second[0])
-
-    def _vanishes(self, second: tuple[str, float, float], mass: float) -> bool:
-        name, charge, second_mass = second
         inert = self._types.lennard_jones.is_inert(name)
-        return charge == 0 and second_mass == mass and inert
+        self.vanishing.append(differs and second_charge == 0 and inert)
 
     def _second_state(self, line: Line) -> tuple[str, float, float]:
         """Type, charge and mass of the second state of an atom."""
@@ -173,8 +179,9 @@ class Molecule:
 
     def _bond(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 2)
-        values = self._values(line, "bondtypes", atoms, function, given)
-        form = BONDS[function]
+        form = BONDS.get(function)
+        may_change = form is not None and form.may_change
+        values = self._values(line, "bondtypes", atoms, function, given, may_change)
         if function == _RESTRAINT and not (0 <= values[0] <= values[1] <= values[2]):
             raise line.error("a restraint (function type 10) needs 0 <= low <= up1 <= up2")
         if form is None or form.links_atoms:
@@ -184,27 +191,34 @@ class Molecule:
 
     def _angle(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 3)
-        theta, k, *outer = self._values(line, "angletypes", atoms, function, given)
+        may_change = function in ANGLES and ANGLES[function].may_change
+        theta, k, *outer = self._values(line, "angletypes", atoms, function, given, may_change)
         self.terms[ANGLES[function].plural].append((atoms, (float(np.radians(theta)), k)))
-        if outer and outer[1]:
+        if outer and (outer[1] or _is_doubled(given, 4)):
             self.terms["urey_bradleys"].append(((atoms[0], atoms[2]), (outer[0], outer[1])))
 
     def _dihedral(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 4)
         count = _count(line, "dihedraltypes", function)
         if given:
-            rows = [parameters_of(line, given, count)]
+            rows = [self._given(line, given, count, function != _BENDING_TORSION)]
         else:
             rows = self._types.dihedrals.find(line, self._bonded(line, atoms), function)
         for row in rows:
             if any(row):
-                self._add_dihedral(line, atoms, function, row)
+                self._add_dihedral(line, atoms, function, row, _is_doubled(given, count))
 
     def _add_dihedral(
-        self, line: Line, atoms: tuple[int, ...], function: int, row: list[float]
+        self,
+        line: Line,
+        atoms: tuple[int, ...],
+        function: int,
+        row: list[float],
+        in_both: bool,
     ) -> None:
+        """`in_both`: also without a force constant, for the other state may have one."""
         if function in (1, 9, 4):
-            field, values = _periodic(line, *row)
+            field, values = _periodic(line, row, in_both)
         elif function == 2:
             field, values = "impropers", (float(np.radians(row[0])), row[1])
         elif function == _BENDING_TORSION:
@@ -227,13 +241,8 @@ class Molecule:
                 )
             scale, one, other, *lj = reals(given, line)
             product = scale * one * other
-        elif function == 1 and (self.vanishing[first] or self.vanishing[second]):
-            raise line.error(
-                "a 1-4 pair of an atom that vanishes in its second state, which would vanish as "
-                "well: only pairs of function type 2 are supported there"
-            )
         elif function == 1 and given:
-            lj = parameters_of(line, given, 2)
+            lj = self._given(line, given, 2, may_change=True)
         elif function == 1:
             lj = list(lennard_jones.pair14(line, self.types[first], self.types[second]))
         else:
@@ -369,26 +378,37 @@ class Molecule:
         return tuple(int(word) - 1 for word in words)
 
     def _bonded(self, line: Line, atoms: tuple[int, ...]) -> tuple[str, ...]:
-        """The names that bonded parameters go by, alike in both states of the atoms."""
-        first, second = (
-            tuple(self._topology.atom_types[types[atom]].bonded for atom in atoms)
-            for types in (self.types, self._second_types)
-        )
-        if first != second:
-            raise line.error(
-                "parameters by type of atoms that have other types in their second states: write "
-                "the parameters on this line"
-            )
-        return first
+        """The names that bonded parameters go by."""
+        return tuple(self._topology.atom_types[self.types[atom]].bonded for atom in atoms)
+
+    def _given(self, line: Line, words: list[str], count: int, may_change: bool) -> list[float]:
+        """The parameters on a line in this state: of one state, which is both, or of two."""
+        if not may_change or not _is_doubled(words, count):
+            return parameters_of(line, words, count)
+        values = reals(words, line)
+        states = values[:count], values[count:]
+        self.has_second_state |= states[0] != states[1]
+        return states[self._end]
 
     def _values(
-        self, line: Line, section: str, atoms: tuple[int, ...], function: int, given: list[str]
+        self,
+        line: Line,
+        section: str,
+        atoms: tuple[int, ...],
+        function: int,
+        given: list[str],
+        may_change: bool = False,
     ) -> list[float]:
         """The parameters of a term, of its line or by the types of its atoms."""
         count = _count(line, section, function)
         if given or not count:
-            return parameters_of(line, given, count)
+            return self._given(line, given, count, may_change)
         return self._types.bonded[section].find(line, self._bonded(line, atoms), function)
+
+
+def _is_doubled(words: list[str], count: int) -> bool:
+    """Whether a line has parameters of two states."""
+    return count > 0 and len(words) == 2 * count
 
 
 def _count(line: Line, section: str, function: int) -> int:
@@ -400,16 +420,15 @@ def _count(line: Line, section: str, function: int) -> int:
     return count
 
 
-def _periodic(
-    line: Line, degrees: float, k: float, multiplicity: float
-) -> tuple[str, tuple[float, ...]]:
+def _periodic(line: Line, row: list[float], in_both: bool) -> tuple[str, tuple[float, ...]]:
     """The field and parameters of k (1 + cos(n phi - phase)) of any whole n."""
+    degrees, k, multiplicity = row
     n, phase = round(multiplicity), float(np.radians(degrees))
     if abs(multiplicity - n) > _WHOLE:
         raise line.error(f"the multiplicity {multiplicity:g} is not a whole number")
     if n == 0:  # a constant
         return "ryckaert_bellemans", (k * (1 + float(np.cos(phase))), 0.0, 0.0, 0.0, 0.0, 0.0)
-    if k == 0:
+    if k == 0 and not in_both:
         return "torsions", (0.0, 0.0, 0.0)
     return "torsions", (abs(n), phase if n > 0 else -phase, k)
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.elements import elements_of
+from ..description.hybrid import with_second_states
 from ..description.restraints import Held
 from ..description.sites import site_fields
 from ..description.system import System
@@ -56,6 +57,39 @@ def _read(sources: Sources) -> Described:
     _check_count(topology, molecules)
     if not any(len(molecule.names) for molecule, _ in parts):
         raise InputError("[ molecules ] lists no molecules that have atoms", file=sources.topology)
+    used = {name for molecule, _ in parts for name in molecule.types}
+    changed = {
+        name: Molecule(topology, topology.molecule_types[name], types, end=1)
+        for name, molecule in molecules.items()
+        if molecule.has_second_state
+    }
+    used |= {name for molecule in changed.values() for name in molecule.types}
+    system = _system(topology, types, parts, sorted(used))
+    if changed:
+        second = [(changed[one.kind], count) for one, count in parts if one.kind in changed]
+        last = _system(topology, types, second, sorted(used))
+        where = _of_atoms(parts, [[one.kind in changed] * len(one.names) for one, _ in parts])
+        system = with_second_states(system, last, np.flatnonzero(where))
+    atoms, values = _repeated(parts, _POSITIONS, 1, 5)
+    held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
+    return Described(
+        system,
+        held=held if len(atoms) else None,
+        warnings=(
+            *topology.notes,
+            *dict.fromkeys(types.notes),
+            *_warnings(sources, preprocessor),
+        ),
+    )
+
+
+def _system(
+    topology: TopologyFile,
+    types: ForceField,
+    parts: list[tuple[Molecule, int]],
+    used: list[str],
+) -> System:
+    """Of these molecules, with Lennard-Jones parameters of these types."""
     fields: _Fields = {}
     terms = TermTable.of(
         {
@@ -71,27 +105,15 @@ def _read(sources: Sources) -> Described:
     links = np.concatenate([*terms.links(), fields["constraints"]])
     masses = _of_atoms(parts, [molecule.masses for molecule, _ in parts])
     names = _of_atoms(parts, [molecule.names for molecule, _ in parts])
-    system = System(
+    return System(
         masses=masses,
         charges=_of_atoms(parts, [molecule.charges for molecule, _ in parts]),
-        **_lennard_jones(types, parts),
+        **_lennard_jones(types, parts, used),
         terms=terms,
         **fields,
         exclusions=_exclusions(parts),
         **_sites(parts),
         topology=_topology(topology, parts, masses, names, links),
-    )
-    atoms, values = _repeated(parts, _POSITIONS, 1, 5)
-    held = Held(atoms[:, 0], values[:, 0], values[:, 1], values[:, 2:])
-    return Described(
-        system,
-        held=held if len(atoms) else None,
-        warnings=(
-            *topology.notes,
-            *types.notes,
-            *_warnings(sources, preprocessor),
-            *_second_states(sources, system.topology),
-        ),
     )
 
 
@@ -128,17 +150,6 @@ def _warnings(sources: Sources, preprocessor: Preprocessor) -> tuple[str, ...]:
             "atoms of equal types can differ slightly"
         )
     return tuple(found)
-
-
-def _second_states(sources: Sources, topology: Topology) -> tuple[str, ...]:
-    """A warning where atoms have second states, which nothing uses by itself."""
-    count = int(np.count_nonzero(topology.vanishing))
-    if count == 0:
-        return ()
-    return (
-        f"{sources.topology}: {count} atoms have a second state without interactions, which is "
-        "only used where [alchemy] selects the atoms: atoms = 'vanishing'",
-    )
 
 
 def _of_atoms(parts: list[tuple[Molecule, int]], values: list[list[Any]]) -> npt.NDArray[Any]:
@@ -196,9 +207,10 @@ def _sites(parts: list[tuple[Molecule, int]]) -> _Fields:
     return {name: np.concatenate([part[name] for part in found]) for name in found[0]}
 
 
-def _lennard_jones(types: ForceField, parts: list[tuple[Molecule, int]]) -> _Fields:
-    """Types of atoms, and tables of those that atoms have."""
-    used = sorted({name for molecule, _ in parts for name in molecule.types})
+def _lennard_jones(
+    types: ForceField, parts: list[tuple[Molecule, int]], used: list[str]
+) -> _Fields:
+    """Types of atoms, and tables of those that are used."""
     number = {name: k for k, name in enumerate(used)}
     a, b = types.lennard_jones.tables(used)
     of_atoms = [[number[name] for name in molecule.types] for molecule, _ in parts]

@@ -108,6 +108,7 @@ def load(
     solvent: ImplicitSolvent | None = None,
     electric_field: Sequence[float] | None = None,
     velocities: Path | None = None,
+    second_states: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
@@ -150,6 +151,9 @@ def load(
         Uniform electric field, V/nm; see `apply_electric_field`.
     velocities:
         File with the initial velocities, instead of those of `coordinates`; see `read_velocities`.
+    second_states:
+        Whether second states (B states) of a GROMACS topology become the `alchemy` of the system;
+        otherwise they have no effect, and a warning says so.
     say:
         Called with a line for the user if the topology is from the cache.
 
@@ -175,7 +179,7 @@ def load(
     files = [os.fspath(file) for file in (topology, *parameters)]
     described = cached(files, [*defines, constraints, rigid_water, hydrogen_mass], read, say)
     _warn(described)
-    system = described.system
+    system = described.system if second_states else _first_states(described.system, topology)
     frames_of = _Frames(system, described, box)
     state = frames_of.state(coordinates, frame)
     if velocities is not None:
@@ -194,6 +198,20 @@ def load(
     if state.box is None and not described.complete:
         system = replace(system, nonbonded=Nonbonded.default(None))
     return _in_surroundings(system, solvent, electric_field), state
+
+
+def _first_states(system: System, file: Path) -> System:
+    """Without second states, with a warning where there are any."""
+    if system.alchemy is None:
+        return system
+    warnings.warn(
+        f"{os.fspath(file)}: second states (B states) of {len(system.alchemy.atoms)} atoms have no "
+        "effect: with [alchemy] atoms = 'second states', or load(second_states=True), lambda leads "
+        "there",
+        QuiltWarning,
+        stacklevel=3,
+    )
+    return replace(system, alchemy=None)
 
 
 def _constrained(

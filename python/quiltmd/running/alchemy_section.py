@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..description.units import Degrees, Nanometres
 from ..errors import QuiltError
 from .section import Section
 
+SECOND_STATES = "second states"
 _Lambdas = tuple[Annotated[float, Field(ge=0, le=1)], ...]
 
 
@@ -60,13 +62,20 @@ class AlchemySection(Section):
     A run is of one state of the schedule, and writes the energies of all.
     """
 
-    atoms: str = Field(description="Selection of the atoms that vanish, such as 'resname LIG'.")
+    atoms: str = Field(
+        description="Selection of the atoms that vanish, such as 'resname LIG'; or 'second "
+        "states': atoms and terms change into those (B states) of a GROMACS topology."
+    )
     state: int = Field(default=0, ge=0, description="State of the schedule that is run, from 0.")
     coulomb: _Lambdas = Field(
         default=COULOMB, description="Lambda of charges in each state: 0 full, 1 none."
     )
     vdw: _Lambdas = Field(
         default=VDW, description="Lambda of van der Waals interactions in each state."
+    )
+    bonded: _Lambdas | None = Field(
+        default=None,
+        description="Lambda of bonded terms in each state, for second states; by default vdw.",
     )
     restraint: _Lambdas | None = Field(
         default=None,
@@ -81,6 +90,10 @@ class AlchemySection(Section):
         description="Interactions of these atoms with each other: keep, or scale like the rest.",
     )
     alpha: float = Field(default=Alchemy.alpha, description="Of the soft core.")
+    alpha_coulomb: float = Field(
+        default=Alchemy.alpha_coulomb,
+        description="Of the soft core of charges; 0: none, so that charges must be switched apart.",
+    )
     least_sigma: Nanometres = Field(
         default=Alchemy.least_sigma,
         description="Sigma of the soft core for pairs whose own is smaller, nm.",
@@ -98,6 +111,15 @@ class AlchemySection(Section):
             )
         if self.restraint is not None and self.boresch is None:
             raise ValueError("restraint has no effect without [alchemy.boresch]")
+        if self.bonded is not None and not self.of_second_states:
+            raise ValueError("bonded has no effect without atoms = 'second states'")
+        if self.boresch is not None and self.of_second_states:
+            raise ValueError("second states cannot be combined with [alchemy.boresch] so far")
+        if self.bonded is not None and len(self.bonded) != len(self.vdw):
+            raise ValueError(
+                f"there are {len(self.bonded)} lambdas in bonded and {len(self.vdw)} in vdw: each "
+                "state has one of each"
+            )
         if self.restraint is not None and len(self.restraint) != len(self.vdw):
             raise ValueError(
                 f"there are {len(self.restraint)} lambdas in restraint and {len(self.vdw)} in vdw: "
@@ -106,18 +128,54 @@ class AlchemySection(Section):
         return self
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Of the lambdas in the columns of `states`."""
+        third = {"bonded": self.of_second_states, "restraint": self.boresch is not None}
+        return ("coulomb", "vdw", *(name for name, is_there in third.items() if is_there))
+
+    @property
+    def of_second_states(self) -> bool:
+        """Whether atoms and terms change into the second states of the topology."""
+        return self.atoms == SECOND_STATES
+
+    @property
     def states(self) -> npt.NDArray[np.float64]:
-        """(K, 2), or (K, 3) with a restraint: the schedule."""
+        """(K, 2), or (K, 3) with a restraint or second states: the schedule."""
         columns = [self.coulomb, self.vdw]
+        if self.of_second_states:
+            columns.append(self.bonded or self.vdw)
         if self.boresch is not None:
             columns.append(self.restraint or (1.0,) * len(self.vdw))
         return np.column_stack(columns)
 
     def apply(self, system: System) -> System:
         """The system with these atoms."""
-        others = {"atoms", "every", "restraint", "boresch"}
+        if self.of_second_states:
+            return self._with_second_states(system)
+        others = {"atoms", "every", "restraint", "boresch", "bonded"}
         settings: dict[str, Any] = self.model_dump(exclude=others)
         if self.boresch is not None:
             settings["restraint"] = self.boresch.build(system)
             settings["restraint_lambdas"] = self.restraint
         return decouple(system, self.atoms, **settings)
+
+    def _with_second_states(self, system: System) -> System:
+        """On the schedule of this section; `load` has made the alchemy."""
+        if system.alchemy is None:
+            raise QuiltError(
+                "the topology has no second states (B states): select the atoms that vanish"
+            )
+        states = self.states
+        if self.state >= len(states):
+            raise QuiltError(f"there is no state {self.state}, only 0 to {len(states) - 1}")
+        return replace(
+            system,
+            alchemy=replace(
+                system.alchemy,
+                states=states,
+                start=states[self.state],
+                alpha=self.alpha,
+                alpha_coulomb=self.alpha_coulomb,
+                least_sigma=self.least_sigma,
+            ),
+        )

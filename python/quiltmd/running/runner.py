@@ -219,6 +219,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         reference_scaling=config.system.reference_scaling,
         solvent=config.solvent.build(),
         electric_field=config.system.electric_field,
+        second_states=config.alchemy is not None and config.alchemy.of_second_states,
         say=say,
     )
     if config.metadynamics is not None:
