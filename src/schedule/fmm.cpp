@@ -59,7 +59,7 @@ class Levels : ThroughMessages {
 
   // Planes of `from` that the stencil or a point of level 1 takes to planes of `to`.
   GridRuns halo_planes(int from, int to) const {
-    const int n = mesh_.grid.nx, reach = std::max(memory_.reach.x, kFmmOrder);
+    const int n = mesh_.grid.nx, reach = std::max(memory_.reach().x, kFmmOrder);
     const GridRange own = shares_.block(from).x, user = shares_.block(to).x;
     std::vector<int32_t> numbers;
     for (int plane = own.first; plane < own.first + own.count; ++plane) {

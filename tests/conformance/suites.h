@@ -25,6 +25,7 @@ std::vector<Case> pair_cases(Pair devices);
 std::vector<Case> solvent_cases(Pair devices);
 std::vector<Case> bonded_cases(Pair devices);
 std::vector<Case> mesh_cases(Pair devices);
+std::vector<Case> fmm_cases(Pair devices);
 std::vector<Case> motion_cases(Pair devices);
 std::vector<Case> exchange_cases(Pair devices);
 std::vector<Case> memory_cases(Pair devices);

@@ -107,9 +107,11 @@ def test_constant_pressure(warm: Pair, dynamics: str) -> None:
 
 
 @both_ensembles
-def test_lennard_jones_pme(warm: Pair, ensemble: str) -> None:
-    """A second mesh in every step, in blocks of any length, and across a stop."""
-    nonbonded = quiltmd.Nonbonded(lennard_jones="pme")
+@pytest.mark.parametrize(
+    "nonbonded", [quiltmd.Nonbonded(lennard_jones="pme"), quiltmd.Nonbonded(method="fmm")]
+)
+def test_other_long_range_sums(warm: Pair, ensemble: str, nonbonded: quiltmd.Nonbonded) -> None:
+    """A second mesh in every step, or levels: in blocks of any length, and across a stop."""
     plans = [(200,), (10,) * 20, (1,) * 60 + (140,), (33, 167)]
     runs = [Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(*plan) for plan in plans]
     first = Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(77)

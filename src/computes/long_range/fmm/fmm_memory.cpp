@@ -24,15 +24,20 @@ FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings)
 
 void FmmMemory::take(const FmmTables& tables) {
   mesh.update_grid();
-  reach = tables.reach;
+  shape_ = tables.shape;
   make_.renew(rows_, tables.rows);
+  make_.renew(pairs_, tables.pairs);
   make_.renew(values_, tables.values);
   make_.renew(waves_, tables.waves);
 }
 
 DeviceStencil FmmMemory::stencil() const {
-  return {rows_.data(), static_cast<int>(rows_.size()),
-          static_cast<int>(values_.size()) / (1 + Symmetric::kParts), reach, values_.data()};
+  return {shape_,
+          rows_.data(),
+          static_cast<int>(rows_.size()),
+          pairs_.data(),
+          static_cast<int>(pairs_.size()),
+          values_.data()};
 }
 
 int64_t* FmmMemory::energy(Energies energies) const {

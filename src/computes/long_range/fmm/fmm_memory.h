@@ -19,11 +19,11 @@ class FmmMemory {
   SumUpperLevels sum_upper_levels(Energies energies);
   ConvolveLevel convolve_level(GridRange planes, Energies energies);
   ProlongPotential prolong_potential(GridRange planes, Energies energies);
+  Int3 reach() const { return shape_.reach; }  // of the stencil
   size_t bytes() const { return mesh.bytes() + make_.bytes(); }
 
   const FmmLevels levels;
   MeshMemory mesh;
-  Int3 reach{};  // of the stencil
 
  private:
   DeviceStencil stencil() const;
@@ -37,7 +37,9 @@ class FmmMemory {
 
  private:
   Buffer<float> potential_;
+  StencilShape shape_;
   Buffer<StencilRow> rows_;
+  Buffer<StencilPair> pairs_;
   Buffer<float> values_;
   Buffer<TopWave> waves_;
 };

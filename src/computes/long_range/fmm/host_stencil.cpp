@@ -30,7 +30,7 @@ constexpr int kTail = kMostVectors * kLanes;  // floats beyond a row that vector
 class Padded {
  public:
   Padded(const StencilSweep& sweep, ThreadGroup& threads)
-      : reach_(sweep.stencil.reach),
+      : reach_(sweep.stencil.shape.reach),
         rows_(sweep.points.y + 2 * reach_.y),
         stride_(sweep.points.z + 2 * reach_.z + kTail) {
     const int planes = sweep.planes.count + 2 * reach_.x;
@@ -79,7 +79,7 @@ std::vector<Row> rows_of(const StencilSweep& sweep, const Padded& padded, int pa
   for (int r = 0; r < s.row_count; ++r) {
     const StencilRow& row = s.rows[r];
     rows.push_back(
-        {padded.offset(row.at), s.values + int64_t{part} * s.point_count + row.first, row.count});
+        {padded.offset(row.at), s.values + int64_t{part} * s.shape.size() + row.first, row.count});
   }
   return rows;
 }

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kTopPoints = 1000;  // a transform of this size costs little
 constexpr int kLeastTopEdge = 4;
+constexpr int64_t kMostTopWaves = 2048;  // one block of a GPU sums them
 
 }  // namespace
 
@@ -48,6 +49,17 @@ void check_fmm_grid(int order, Int3 grid) {
         "the grid of the fast multipole method must have even numbers of points, at least " +
         std::to_string(2 * kLeastTopEdge) + " per dimension, not " + std::to_string(grid.x) +
         " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z));
+}
+
+void check_gpu_fmm_grid(Int3 grid) {
+  const FmmLevels levels(grid);
+  const Int3 top = levels.points(levels.count);
+  if (int64_t{top.x} * top.y * (top.z / 2 + 1) <= kMostTopWaves) return;
+  throw Error(
+      "the grid of the fast multipole method, " + std::to_string(grid.x) + " x " +
+      std::to_string(grid.y) + " x " + std::to_string(grid.z) +
+      ", can be halved too few times for a GPU: choose numbers of points that are multiples "
+      "of 8 or 16 (fmm_grid), or leave out the grid");
 }
 
 }  // namespace quiltmd

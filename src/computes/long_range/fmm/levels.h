@@ -56,5 +56,7 @@ inline constexpr int kRefinementScale = 16;  // by which these are to be divided
 
 // Throws Error for a grid or an order that the kernels cannot do.
 void check_fmm_grid(int order, Int3 grid);
+// Throws Error for a grid whose top level is too large for a GPU.
+void check_gpu_fmm_grid(Int3 grid);
 
 }  // namespace quiltmd

@@ -10,21 +10,43 @@
 
 namespace quiltmd {
 
-// A run of points of the stencil along z: `count` numbers from `first` on.
+// The numbers of a stencil lie in a table [x][y][z] of all points within its reach and one row more on either
+// side along y, with zeros where the stencil has no point; rows are a multiple of 4 long.
+struct StencilShape {
+  Int3 reach{};  // the farthest points
+
+  QMD_HD int width() const { return (2 * reach.z + 4) / 4 * 4; }
+  QMD_HD int depth() const { return 2 * reach.y + 3; }
+  QMD_HD int size() const { return (2 * reach.x + 1) * depth() * width(); }
+  QMD_HD int place(Int3 at) const {
+    return ((at.x + reach.x) * depth() + at.y + reach.y + 1) * width() + at.z + reach.z;
+  }
+};
+
+// A run of points along z: `count` numbers of the table from `first` on.
 struct StencilRow {
   Int3 at;  // of the first
   int first, count;
 };
 
+// What a row of charges is to two rows of potentials, of which the first has the lower y: its place beside the
+// first, and the fours of numbers of the table's rows (x, y) and (x, y - 1) that are not all zero.
+struct StencilPair {
+  int x, y, first, end;
+};
+
 // The stencil in device memory: its numbers for potentials (1/nm), and for the virial its derivatives.
 struct DeviceStencil {
+  StencilShape shape;
   const StencilRow* rows;
-  int row_count, point_count;
-  Int3 reach;           // the farthest points
-  const float* values;  // [1 + Symmetric::kParts][point]
+  int row_count;
+  const StencilPair* pairs;
+  int pair_count;
+  const float* values;  // [1 + Symmetric::kParts][table]
 
   void memory(MemoryUses& uses, Access access) const {
     uses.note(access, "rows", rows);
+    uses.note(access, "pairs", pairs);
     uses.note(access, "values", values);
   }
 };

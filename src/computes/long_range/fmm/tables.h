@@ -13,14 +13,13 @@ namespace quiltmd {
 struct FmmTables {
   Box box;
   FmmLevels levels;
+  StencilShape shape;
   std::vector<StencilRow> rows;
+  std::vector<StencilPair> pairs;
   std::vector<float> values;  // DeviceStencil::values
-  Int3 reach{};
   std::vector<TopWave> waves;
 
   FmmTables(const NonbondedSettings& settings, const Box& box);
-
-  int point_count() const { return static_cast<int>(values.size()) / (1 + Symmetric::kParts); }
 };
 
 }  // namespace quiltmd

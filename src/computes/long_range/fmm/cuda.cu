@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// From level to level on a GPU, and the list of the kernels.
+#include <cmath>
+
+#include "computes/long_range/fmm/cuda_kernels.h"
+#include "computes/long_range/fmm/cuda_levels.cuh"
+#include "computes/long_range/pme/divider.cuh"
+#include "device/cuda/kernels.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/warp.cuh"
+#include "math/fixed.h"
+
+namespace quiltmd {
+namespace {
+
+constexpr int kRefinementBits = 12;  // of kRefinementScale^3
+constexpr int kPlanes = kFmmOrder + 1;
+constexpr int kThreads = 128;
+
+// A point of a grid, by its number among those of planes [first, ...).
+struct Numbering {
+  int first, y, z;
+  Divider by_y, by_z;
+
+  Numbering(int first_plane, Int3 n) : first(first_plane), y(n.y), z(n.z), by_y(n.y), by_z(n.z) {}
+  __device__ __forceinline__ Int3 point(int number) const {
+    const int row = by_z(number), plane = by_y(row);
+    return {first + plane, row - plane * y, number - row * z};
+  }
+};
+
+// ---- Up ------------------------------------------------------------------------------------
+
+struct Restriction {
+  Int3 fine;  // numbers of points
+  const int32_t* from;
+  int32_t* to;
+  Numbering points;  // of the coarse grid
+  int count;
+};
+
+__device__ __forceinline__ int refinement(int j) {
+  return j == 0 || j == 5 ? kRefinement[0] : (j == 1 || j == 4 ? kRefinement[1] : kRefinement[2]);
+}
+
+// The sum over one plane of the fine grid.
+__device__ __forceinline__ long long plane_sum(const Restriction& op, Int3 p, int plane) {
+  const int64_t x = int64_t{onto_grid(2 * p.x + plane, op.fine.x)} * op.fine.y;
+  int pairs[kPlanes / 2];  // of points along z
+#pragma unroll
+  for (int k = 0; k < kPlanes / 2; ++k) pairs[k] = onto_grid(p.z + k, op.fine.z / 2);
+  long long sum = 0;
+#pragma unroll
+  for (int j = 0; j < kPlanes; ++j) {
+    const int64_t row = (x + onto_grid(2 * p.y + j, op.fine.y)) * op.fine.z;
+    const int2* const from = reinterpret_cast<const int2*>(op.from + row);
+    long long along = 0;
+#pragma unroll
+    for (int k = 0; k < kPlanes / 2; ++k) {
+      const int2 two = from[pairs[k]];
+      along += static_cast<long long>(refinement(2 * k)) * two.x +
+               static_cast<long long>(refinement(2 * k + 1)) * two.y;
+    }
+    sum += refinement(j) * along;
+  }
+  return refinement(plane) * sum;
+}
+
+// A warp for each of the planes that make up a coarse point: lanes go along the coarse points.
+__global__ void __launch_bounds__(kWarp* kPlanes)
+    restrict_kernel(const __grid_constant__ Restriction op, LaunchTimes* times) {
+  const Timed timed(times);
+  __shared__ long long sums[kPlanes][kWarp];
+  const int lane = threadIdx.x % kWarp, plane = threadIdx.x / kWarp;
+  const int number = blockIdx.x * kWarp + lane;
+  wait_for_previous();
+  release_next();
+  const Int3 p = op.points.point(min(number, op.count - 1));
+  sums[plane][lane] = plane_sum(op, p, plane);
+  __syncthreads();
+  if (plane > 0 || number >= op.count) return;
+  long long sum = 1ll << (kRefinementBits - 1);
+#pragma unroll
+  for (int i = 0; i < kPlanes; ++i) sum += sums[i][lane];
+  const Int3 n{op.fine.x / 2, op.fine.y / 2, op.fine.z / 2};
+  op.to[(static_cast<int64_t>(p.x) * n.y + p.y) * n.z + p.z] =
+      static_cast<int32_t>(sum >> kRefinementBits);
+}
+
+// Planes [first, end) of the coarse grid.
+void restrict_planes(const int32_t* fine, Int3 n, int32_t* coarse, int first, int end,
+                     CudaContext& context) {
+  const Int3 half{n.x / 2, n.y / 2, n.z / 2};
+  const int count = (end - first) * half.y * half.z;
+  launch(context,
+         {RestrictCharges::kName, blocks_for(count, kWarp), kWarp * kPlanes, 0, Start::kEarly},
+         restrict_kernel, Restriction{n, fine, coarse, Numbering(first, half), count});
+}
+
+// ---- Down ----------------------------------------------------------------------------------
+
+// A thread makes two neighbours along z. Where energies are wanted, what comes next, which clears the charges,
+// must not begin before this has ended.
+__global__ void __launch_bounds__(kThreads)
+    prolong_kernel(const __grid_constant__ ProlongPotential op,
+                   const __grid_constant__ Numbering pairs, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  if (!op.energy) release_next();
+  const Int3 n = op.levels.grid;
+  const int number = blockIdx.x * kThreads + threadIdx.x;
+  long long energy = 0;
+  if (number < op.count * n.y * pairs.z) {
+    const Int3 p = pairs.point(number);
+    const int64_t at = (static_cast<int64_t>(p.x) * n.y + p.y) * pairs.z + p.z;
+    const float2 more = prolonged(op.coarse, n, p.x, p.y, p.z);
+    float2* const to = reinterpret_cast<float2*>(op.fine) + at;
+    const float2 value{to->x + more.x, to->y + more.y};
+    *to = value;
+    if (op.energy) {
+      const int2 charge = reinterpret_cast<const int2*>(op.charges)[at];
+      constexpr double kHalf = 0.5 / kChargeScale;
+      energy = to_fixed(kHalf * charge.x * value.x, kEnergyScale) +
+               to_fixed(kHalf * charge.y * value.y, kEnergyScale);
+    }
+  }
+  if (!op.energy) return;
+  energy = warp_sum(energy);
+  if (threadIdx.x % kWarp == 0 && energy != 0) add_fixed(op.energy + kReciprocal, energy);
+}
+
+// ---- The operations ------------------------------------------------------------------------
+
+float scale_of(int level) { return static_cast<float>(std::ldexp(1 / kChargeScale, -level)); }
+
+void restrict_charges(const RestrictCharges& op, CudaContext& context) {
+  restrict_planes(op.fine, op.levels.grid, op.coarse, (op.first + 1) / 2,
+                  (op.first + op.count + 1) / 2, context);
+}
+
+void sum_upper_levels(const SumUpperLevels& op, CudaContext& context) {
+  const FmmLevels& levels = op.levels;
+  for (int l = 1; l < levels.count; ++l)
+    restrict_planes(op.charges + levels.begin(l), levels.points(l),
+                    op.charges + levels.begin(l + 1), 0, levels.points(l + 1).x, context);
+  sum_top(op, context);
+  for (int l = levels.count - 1; l >= 1; --l) {
+    const Int3 n = levels.points(l);
+    const StencilSweep sweep{n,
+                             op.stencil,
+                             {0, n.x},
+                             op.charges + levels.begin(l),
+                             op.potential + levels.begin(l),
+                             op.energy,
+                             scale_of(l),
+                             op.potential + levels.begin(l + 1)};
+    convolve_charges(sweep, context);
+    if (op.energy) add_virial(sweep, context);
+  }
+}
+
+void convolve_level(const ConvolveLevel& op, CudaContext& context) {
+  const StencilSweep sweep{op.levels.grid, op.stencil, {op.first, op.count}, op.charges,
+                           op.potential,   op.energy,  scale_of(0),          nullptr};
+  convolve_charges(sweep, context);
+  if (op.energy) add_virial(sweep, context);
+}
+
+void prolong_potential(const ProlongPotential& op, CudaContext& context) {
+  const Int3 n = op.levels.grid;
+  launch(context,
+         {ProlongPotential::kName, blocks_for(int64_t{op.count} * n.y * (n.z / 2), kThreads),
+          kThreads, 0, Start::kEarly},
+         prolong_kernel, op, Numbering(op.first, {n.x, n.y, n.z / 2}));
+}
+
+}  // namespace
+
+void add_fmm_kernels(CudaKernels& table) {
+  table.add<RestrictCharges, restrict_charges>();
+  table.add<SumUpperLevels, sum_upper_levels>();
+  table.add<ConvolveLevel, convolve_level>();
+  table.add<ProlongPotential, prolong_potential>();
+}
+
+}  // namespace quiltmd

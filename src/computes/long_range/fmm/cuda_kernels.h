@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the fast multipole method on the `cuda` device.
+#pragma once
+
+#include "computes/long_range/fmm/operations.h"
+#include "device/cuda/context.h"
+
+namespace quiltmd {
+
+// A stencil over planes of a level's grid.
+struct StencilSweep {
+  Int3 points;
+  DeviceStencil stencil;
+  GridRange planes;
+  const int32_t* charges;
+  float* potential;
+  int64_t* energy;
+  float scale;         // of what comes of the stencil's numbers
+  const float* above;  // the potential of the level above, which is added; null: nothing is
+};
+
+void convolve_charges(const StencilSweep& sweep, CudaContext& context);
+// Adds the virial to the energies.
+void add_virial(const StencilSweep& sweep, CudaContext& context);
+void sum_top(const SumUpperLevels& op, CudaContext& context);
+
+}  // namespace quiltmd

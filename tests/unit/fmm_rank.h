@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast multipole method on one rank, operation by operation.
+#pragma once
+
+#include "computes/long_range/fmm/fmm_memory.h"
+#include "mesh_rank.h"
+
+namespace quiltmd::test {
+
+inline NonbondedSettings fmm_settings(Int3 grid) {
+  NonbondedSettings settings;
+  settings.electrostatics = Electrostatics::kFmm;
+  settings.bandwidth = 10;
+  settings.grid = grid;
+  return settings;
+}
+
+struct FmmRank : FmmMemory {
+  OneRank& rank;
+
+  FmmRank(OneRank& r, const NonbondedSettings& settings, const Box& box)
+      : FmmMemory(r, settings), rank(r) {
+    take(FmmTables(settings, box));
+  }
+
+  // From the charges on level 0 to the potential, each operation in so many parts, as ranks would have them.
+  void sum(int parts) {
+    const auto in_parts = [&](auto launch) {
+      Mesh::in_parts(levels.grid.x, parts, [&](int first, int count) { launch({first, count}); });
+    };
+    Device& device = rank.device;
+    in_parts([&](GridRange planes) { device.launch(restrict_charges(planes)); });
+    in_parts([&](GridRange planes) { device.launch(convolve_level(planes, Energies::kAdd)); });
+    device.launch(sum_upper_levels(Energies::kAdd));
+    in_parts([&](GridRange planes) { device.launch(prolong_potential(planes, Energies::kAdd)); });
+  }
+};
+
+struct FmmResult {
+  std::vector<int64_t> energies;
+  std::vector<Vec3d> forces;
+
+  double energy(int kind) const {
+    return from_fixed(energies[static_cast<size_t>(kind)], kEnergyScale);
+  }
+};
+
+inline FmmResult run_fmm(Device& device, const Box& box, Int3 grid, const System& s,
+                         const std::vector<Vec3d>& positions, int parts) {
+  OneRank rank(device, s, box, {3, 2, 3}, positions, std::vector<Vec3d>(positions.size()));
+  FmmRank fmm(rank, fmm_settings(grid), box);
+  device.launch(fmm.mesh.spread_charges());
+  fmm.sum(parts);
+  device.launch(fmm.mesh.gather_forces());
+  FmmResult result{rank.energy.download(), {}};
+  for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
+  return result;
+}
+
+}  // namespace quiltmd::test
