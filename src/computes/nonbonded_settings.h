@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "math/box.h"
 #include "math/vec3.h"
 #include "system/system.h"
 
@@ -27,6 +28,9 @@ struct NonbondedSettings {
   int order = 5;
   // nm: of the grid for which the window of charges aliases least (long_range/pme/mesh_window.h); 0: B-splines.
   double window_spacing = 0;
+  // For which the fast multipole method chooses the points of its stencil and their weights (long_range/fmm/fit.h);
+  // zeros: the box at the start.
+  Box stencil_box{};
   bool dispersion_correction = true;
   bool potential_shift = false;
   Switching switching = Switching::kNone;

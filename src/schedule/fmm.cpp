@@ -5,7 +5,6 @@
 #include "schedule/fmm.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "schedule/mesh_tasks.h"
 #include "schedule/setup.h"
@@ -99,12 +98,16 @@ class Levels : ThroughMessages {
 }  // namespace
 
 FmmSum::FmmSum(const Setup& setup, const SlotMemory& slots)
-    : memory(slots, setup.nonbonded), setup_(setup), device_(slots.device) {}
+    : memory(slots, setup.nonbonded, *setup.fmm), setup_(setup), device_(slots.device) {}
 
-void FmmSum::take_box_of_grid() { memory.take(*setup_.fmm); }
+void FmmSum::take_box_of_grid() {
+  memory.mesh.update_grid();
+  device_.launch(memory.fit_stencil());
+}
 
 void FmmSum::take_box_of_conditions() {
-  throw std::logic_error("the fast multipole method cannot be combined with a barostat");
+  device_.launch(memory.mesh.update_box());
+  device_.launch(memory.fit_stencil());
 }
 
 void FmmSum::take_patches() { memory.mesh.update_patches(); }

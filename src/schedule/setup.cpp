@@ -69,10 +69,17 @@ void refuse_unsuited_to_fmm(const Setup& setup, bool open) {
     throw Error(
         "the fast multipole method cannot be combined with Lennard-Jones PME: choose "
         "lennard_jones = cutoff, or the method pme");
-  if (setup.plan.rebuild_stage.every > 0)
-    throw Error(
-        "the fast multipole method cannot be combined with a barostat: choose the method pme");
   check_fmm_grid(setup.nonbonded.order, setup.nonbonded.grid);
+}
+
+// Once: boxes that follow change the stencil, but neither its points nor their weights.
+void make_fmm_tables(Setup& setup) {
+  const Box& box = setup.grid.box;
+  if (!setup.fmm) setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
+  if (setup.fmm->fit.orthogonal() && !is_orthogonal(lattice_of(box, setup.nonbonded.grid)))
+    throw Error(
+        "the stencil of the fast multipole method was chosen for a rectangular box, and this one is "
+        "skewed: start a new simulation, or leave out the box of the stencil (fmm_box)");
 }
 
 void refuse_unsuited_to_two_cutoffs(const Setup& setup) {
@@ -173,9 +180,7 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     setup.grid =
         make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.patch_reach, span, cells);
   }
-  const Box& box = setup.grid.box;
-  if (setup.nonbonded.has_fmm() && !(setup.fmm && setup.fmm->box == box))
-    setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
+  if (setup.nonbonded.has_fmm()) make_fmm_tables(setup);
   find_constants_in_box(setup);
 }
 

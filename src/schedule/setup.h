@@ -42,7 +42,7 @@ struct Setup {
                          // apart, nm
   double total_mass = 0;
   Molecules molecules;
-  std::shared_ptr<const FmmTables> fmm;  // of the box as it is now; null where there is no such sum
+  std::shared_ptr<const FmmTables> fmm;  // null where there is no such sum
   double restraint_strength = 1;         // see Conditions
   Lambdas lambdas{};                     // with take_lambdas()
   std::vector<double> restraint_centres;    // of collective restraints

@@ -33,6 +33,14 @@ PME = Nonbonded(
     dispersion_correction=False,
 )
 PROLATE = replace(PME, pme_alpha=None, pme_bandwidth=9.5)
+FMM = Nonbonded(
+    cutoff=0.8,
+    method="fmm",
+    fmm_bandwidth=9.5,
+    fmm_grid=(16, 12, 18),
+    potential_shift=True,
+    dispersion_correction=False,
+)
 CUTOFF = Nonbonded(cutoff=0.8, method="cutoff", potential_shift=True, dispersion_correction=False)
 FIELD = replace(CUTOFF, method="reaction-field", dielectric=20.0)
 
@@ -88,6 +96,13 @@ def test_pairs_of_groups(water: tuple[Any, State], settings: Nonbonded) -> None:
     check_reference(*water, settings)
 
 
+def test_fast_multipoles(water: tuple[Any, State]) -> None:
+    """Points and weights of the stencil are those of one box, whatever box the sum is taken in."""
+    box = FMM.resolve(water[1].box)["stencil_box"]
+    stretches = [np.diag(axis) for axis in np.eye(3)]
+    check_reference(*water, replace(FMM, fmm_box=box), stretches)
+
+
 @pytest.mark.parametrize("settings", [PME, PROLATE], ids=["gaussian", "prolate"])
 def test_background_of_a_net_charge(water: tuple[Any, State], settings: Nonbonded) -> None:
     """Its energy, here -460 kJ/mol, falls like 1/volume; the self energy stays."""
@@ -115,6 +130,8 @@ def test_triclinic_box(octahedron: tuple[Path, Path]) -> None:
     strains = [STRAINS[1], STRAINS[0] - STRAINS[2], STRAINS[3] + STRAINS[4]]
     check_reference(*loaded, PME, strains)
     check_reference(*loaded, PROLATE, strains[:1])
+    box = FMM.resolve(loaded[1].box)["stencil_box"]
+    check_reference(*loaded, replace(FMM, fmm_box=box), strains[2:])
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -129,7 +146,7 @@ def test_virtual_sites(model: str) -> None:
     np.testing.assert_allclose(found, exact, atol=2e-6 * scale)
 
 
-@pytest.mark.parametrize("method", ["pme", "reaction-field", "cutoff"])
+@pytest.mark.parametrize("method", ["pme", "fmm", "reaction-field", "cutoff"])
 @pytest.mark.parametrize("case", ["water", "alanine", "octahedron"])
 def test_engine_agrees_with_the_reference(
     request: pytest.FixtureRequest, case: str, method: Any

@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import digest, engine, relative_rms, stopped_and_not, water_box
+from boxes import digest, engine, relative_rms, stopped_and_not, strained, water_box
 from test_skewed_boxes import skewed_water
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, Simulation, VelocityVerlet
+from quiltmd import (
+    CellRescaling,
+    LangevinMiddle,
+    MonteCarloBarostat,
+    Nonbonded,
+    Simulation,
+    VelocityVerlet,
+)
 from quiltmd.description.dynamics import resolve_dynamics
 from quiltmd.engine.core import make_engine
 from quiltmd.engine.execution import Execution
@@ -21,6 +28,17 @@ from quiltmd.errors import QuiltError
 
 FMM = Nonbonded(method="fmm")
 TIGHT = Nonbonded(pme_order=5, pme_tolerance=2e-6)
+
+
+def stated_for(box: Any) -> Nonbonded:
+    """The settings as a run at constant pressure keeps them."""
+    chosen = FMM.resolve(box)
+    return Nonbonded(
+        method="fmm",
+        fmm_bandwidth=chosen["pme_bandwidth"],
+        fmm_grid=chosen["pme_grid"],
+        fmm_box=chosen["stencil_box"],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +92,19 @@ def test_the_virial_is_that_of_pme_on_the_same_grid(peptide: Any) -> None:
     assert np.abs(virial - exact).max() < 5e-4 * np.abs(exact).max()
 
 
+def test_a_stencil_for_another_box_is_as_accurate(peptide: Any) -> None:
+    """In a box that a barostat has changed by 3 %, the stencil of the box at the start."""
+    system, state, _ = peptide
+    squeezed = strained(system, state, np.diag([-0.03, 0.02, -0.01]))
+    exact = quiltmd.reference(system, squeezed, TIGHT)[1]
+    errors = [
+        relative_rms(quiltmd.reference(system, squeezed, settings)[1], exact)
+        for settings in (stated_for(state.box), stated_for(squeezed.box))
+    ]
+    assert max(errors) < 1.1 * FMM.fmm_tolerance
+    assert errors[0] == pytest.approx(errors[1], rel=0.05)
+
+
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 
 
@@ -102,6 +133,55 @@ def test_a_run_that_is_stopped_goes_on_with_the_same_bits(peptide: Any, tmp_path
     )
 
 
+BAROSTATS = {
+    "cell rescaling": CellRescaling(1500.0, 0.5, seed=3, every=5),
+    "anisotropic": CellRescaling(1500.0, 0.5, coupling="anisotropic", seed=3, every=5),
+    "monte carlo": MonteCarloBarostat(5000.0, compressibility=1e-4, seed=3, every=5),
+}
+
+
+@pytest.mark.parametrize("barostat", BAROSTATS.values(), ids=BAROSTATS)
+def test_pressure_is_kept_with_the_same_bits_on_any_ranks(
+    peptide: Any, barostat: Any, tmp_path: Path
+) -> None:
+    """A restart in another box goes on with the stencil of the box at the start."""
+    system, state, _ = peptide
+
+    def simulation(ranks: int) -> Simulation:
+        return Simulation(
+            system,
+            state,
+            stated_for(state.box),
+            LangevinMiddle(timestep=0.002, seed=5),
+            barostat=barostat,
+            device="cpu",
+            ranks=ranks,
+        )
+
+    whole, second = stopped_and_not(simulation, tmp_path)
+    assert whole.energies() == second.energies()
+    assert not np.allclose(whole.state().box, state.box, rtol=1e-5)
+
+
+def test_what_the_engine_makes_of_a_new_box_is_the_reference(peptide: Any) -> None:
+    system, state, _ = peptide
+    simulation = Simulation(
+        system,
+        state,
+        FMM,
+        LangevinMiddle(timestep=0.002, seed=5),
+        barostat=BAROSTATS["anisotropic"],
+        device="cpu",
+    )
+    simulation.run(40)
+    there, settings = simulation.state(), stated_for(state.box)
+    energies, forces = quiltmd.reference(system, there, settings)
+    assert relative_rms(simulation.forces(), forces) < 3e-6
+    assert simulation.energies()["pme"] == pytest.approx(energies["pme"], rel=1e-6)
+    virial = quiltmd.reference_virial(system, there, settings)
+    assert np.abs(simulation.virial() - virial).max() < 1e-5 * np.abs(virial).max()
+
+
 def test_energy_is_conserved_as_with_pme() -> None:
     system, state = water_box((7, 7, 7))
     warm = Simulation(system, state, Nonbonded(), LangevinMiddle(seed=1, friction=5), device="cpu")
@@ -119,10 +199,10 @@ def test_energy_is_conserved_as_with_pme() -> None:
 
 def test_what_is_not_there_is_refused_by_name(peptide: Any) -> None:
     system, state, _ = peptide
-    with pytest.raises(QuiltError, match="method cannot be combined with a barostat"):
-        Simulation(
-            system, state, FMM, LangevinMiddle(), barostat=quiltmd.CellRescaling(), device="cpu"
-        )
+    skewed = skewed_water("octahedron")
+    rectangular = replace(stated_for(skewed[1].box), fmm_box=(3.0, 0.0, 3.0, 0.0, 0.0, 3.0))
+    with pytest.raises(QuiltError, match="chosen for a rectangular box"):
+        Simulation(*skewed, replace(rectangular, cutoff=0.85), device="cpu")
     with pytest.raises(QuiltError, match="fmm needs a periodic box"):
         FMM.resolve(None)
     odd = Nonbonded(method="fmm", fmm_grid=(62, 62, 62), fmm_bandwidth=10.0)
@@ -143,6 +223,16 @@ def test_what_is_not_there_is_refused_by_name(peptide: Any) -> None:
         ({"method": "fmm", "lennard_jones": "pme"}, "the method fmm has no PME"),
         ({"method": "fmm", "fmm_grid": (20, 20, 20)}, "belong together"),
         ({"method": "fmm", "fmm_grid": (20, 21, 20), "fmm_bandwidth": 10}, "even numbers"),
+        ({"method": "fmm", "fmm_box": (3, 0, 3, 0, 0, 3)}, "give both"),
+        (
+            {
+                "method": "fmm",
+                "fmm_grid": (20, 20, 20),
+                "fmm_bandwidth": 10,
+                "fmm_box": (3, 0, -3, 0, 0, 3),
+            },
+            "must be positive",
+        ),
         ({"method": "fmm", "fmm_tolerance": 1e-5}, "greater than or equal to 0.0002"),
     ],
 )

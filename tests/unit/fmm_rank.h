@@ -15,12 +15,15 @@ inline NonbondedSettings fmm_settings(Int3 grid) {
   return settings;
 }
 
-struct FmmRank : FmmMemory {
+// With points and weights for a box that need not be the rank's.
+struct FmmRank : FmmTables, FmmMemory {
+  using FmmMemory::levels, FmmMemory::fit_stencil;
   OneRank& rank;
 
   FmmRank(OneRank& r, const NonbondedSettings& settings, const Box& box)
-      : FmmMemory(r, settings), rank(r) {
-    take(FmmTables(settings, box));
+      : FmmTables(settings, box), FmmMemory(r, settings, *this), rank(r) {
+    mesh.update_grid();
+    rank.device.launch(fit_stencil());
   }
 
   // From the charges on level 0 to the potential, each operation in so many parts, as ranks would have them.

@@ -36,6 +36,7 @@ from .units import Nanometres, PerNanometre
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 # Where splines of order 4 on a finer grid are the faster ones.
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
+_SixNumbers = tuple[float, float, float, float, float, float]
 # Methods that need a periodic box, as messages call them.
 _IN_BOXES = {"pme": "PME", "fmm": "the method fmm", "reaction-field": "a reaction field"}
 _Split = Literal["prolate", "gaussian"]
@@ -116,6 +117,10 @@ class Nonbonded:
     fmm_grid:
         Grid of the first level (nx, ny, nz): even numbers, which are halved from level to level;
         given together with `fmm_bandwidth`.
+    fmm_box:
+        Box vectors, nm, for which the stencil is chosen: a_x, b_x, b_y, c_x, c_y, c_z; the default
+        is the box at the start.  Of a simulation that goes on in another box, as after a barostat
+        has acted: the box with which it began.  Given with `fmm_grid`.
     dispersion_correction:
         Long-range correction: the mean-field energy of the Lennard-Jones interactions beyond the
         cutoff, and of the effect of `potential_shift` or switching within it; with `lennard_jones`
@@ -249,6 +254,11 @@ class Nonbonded:
         description="Grid of the method fmm, three even numbers, instead of fmm_tolerance; needs "
         "fmm_bandwidth.",
     )
+    fmm_box: Annotated[_SixNumbers | None, FMM] = Field(
+        default=None,
+        description="Box for which the stencil of the method fmm is chosen, AX,BX,BY,CX,CY,CZ in "
+        "nm; needs fmm_grid; default: the box at the start.",
+    )
     dispersion_correction: bool = Field(
         default=True,
         description="Long-range correction for Lennard-Jones interactions beyond the cutoff.",
@@ -380,6 +390,7 @@ class Nonbonded:
             "pme_bandwidth": mesh.bandwidth,
             "pme_grid": mesh.grid,
             "pme_window": mesh.window,
+            "stencil_box": self._stencil_box(box),
             "lennard_jones": self.lennard_jones,
             "lj_pme_alpha": lj_alpha,
             "lj_pme_grid": lj_grid,
@@ -398,7 +409,19 @@ class Nonbonded:
             if (grid := getattr(self, name)) is not None:
                 x, y, z = grid
                 grids[name] = (x * nx, y * ny, z * nz)
+        if self.fmm_box is not None:
+            ax, bx, by, cx, cy, cz = self.fmm_box
+            grids["fmm_box"] = (ax * nx, bx * ny, by * ny, cx * nz, cy * nz, cz * nz)
         return replace(self, **grids) if grids else self
+
+    def _stencil_box(self, box: NDArray[np.float64] | None) -> _SixNumbers:
+        """Stated or this one; 0 where there is no stencil."""
+        if self.method != "fmm" or box is None:
+            return (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        if self.fmm_box is not None:
+            return self.fmm_box
+        a, b, c = box.tolist()
+        return (a[0], b[0], b[1], c[0], c[1], c[2])
 
     def _order(self, box: NDArray[np.float64]) -> int:
         if self.method == "fmm":

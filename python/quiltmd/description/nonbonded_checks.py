@@ -123,7 +123,11 @@ def _check_fmm(settings: Any) -> None:
     if (settings.fmm_bandwidth is None) != (grid is None):
         raise ValueError("fmm_bandwidth and fmm_grid belong together: give both or neither")
     if grid is None:
+        if settings.fmm_box is not None:
+            raise ValueError("fmm_box is the box for which fmm_grid was chosen: give both")
         return
+    if settings.fmm_box is not None and min(settings.fmm_box[0], *settings.fmm_box[2::3]) <= 0:
+        raise ValueError("the edges of fmm_box, its numbers AX, BY and CZ, must be positive")
     if min(grid) < SMALLEST_GRID or any(n % 2 for n in grid):
         raise ValueError(
             f"fmm_grid needs even numbers of points, at least {SMALLEST_GRID} in each direction"

@@ -278,7 +278,7 @@ class Config(Section):
         unstated = {key for key, _ in settings_of(self.nonbonded)} - self._stated
         of_box = set()
         if self.integrator.ensemble == "npt":  # see with_mesh
-            of_box = {"pme_tolerance", "lj_pme_tolerance"}
+            of_box = {"pme_tolerance", "lj_pme_tolerance", "fmm_tolerance"}
         left = {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
         return left if self.barostat.every is not None else left | {"barostat.every"}
 
@@ -296,9 +296,18 @@ class Config(Section):
 
         A run that is resumed goes on with the Ewald split and the grid with which it began.
         """
-        if self.integrator.ensemble != "npt" or self.nonbonded.method != "pme":
+        if self.integrator.ensemble != "npt" or self.nonbonded.method not in ("pme", "fmm"):
             return self
         chosen = self.nonbonded.resolve(box)
+        if self.nonbonded.method == "fmm":
+            stated = replace(
+                self.nonbonded,
+                fmm_tolerance=Nonbonded.fmm_tolerance,
+                fmm_bandwidth=chosen["pme_bandwidth"],
+                fmm_grid=tuple(chosen["pme_grid"]),
+                fmm_box=tuple(chosen["stencil_box"]),
+            )
+            return self.model_copy(update={"nonbonded": stated})
         stated = replace(
             self.nonbonded,
             pme_order=chosen["pme_order"],

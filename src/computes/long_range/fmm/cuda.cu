@@ -177,6 +177,7 @@ void prolong_potential(const ProlongPotential& op, CudaContext& context) {
 }  // namespace
 
 void add_fmm_kernels(CudaKernels& table) {
+  table.add<FitStencil, fit_stencil>();
   table.add<RestrictCharges, restrict_charges>();
   table.add<SumUpperLevels, sum_upper_levels>();
   table.add<ConvolveLevel, convolve_level>();

@@ -19,6 +19,7 @@ struct StencilSweep {
   const float* above;  // the potential of the level above, which is added; null: nothing is
 };
 
+void fit_stencil(const FitStencil& op, CudaContext& context);
 void convolve_charges(const StencilSweep& sweep, CudaContext& context);
 // Adds the virial to the energies.
 void add_virial(const StencilSweep& sweep, CudaContext& context);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/long_range/fmm/fmm_memory.h"
 
+#include <algorithm>
+
 namespace quiltmd {
 namespace {
 
@@ -15,20 +17,63 @@ MeshSettings level_zero(const NonbondedSettings& settings) {
 
 }  // namespace
 
-FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings)
-    : levels(settings.grid), mesh(slots, level_zero(settings)), slots_(slots), make_(slots.device) {
+FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
+                     const FmmTables& tables)
+    : levels(settings.grid),
+      mesh(slots, level_zero(settings)),
+      slots_(slots),
+      make_(slots.device),
+      tables_(tables),
+      shape_(tables.shape) {
   const auto points = static_cast<size_t>(levels.begin(levels.count + 1));
   charges = make_.zeros<int32_t>(points);
   potential_ = make_.zeros<float>(points);
+  rows_ = make_.filled(tables.rows);
+  pairs_ = make_.filled(tables.pairs);
+  values_ = make_.zeros<float>(kFitParts * static_cast<size_t>(shape_.size()));
+  const Int3 top = levels.points(levels.count);
+  waves_ = make_.room<TopWave>(static_cast<size_t>(top.x * top.y * (top.z / 2 + 1)));
+  powers_ = make_.filled(tables.series.powers);
+  angles_ = make_.filled(tables.fit.angle_table());
+  inverses_ = make_.filled(tables.fit.inverses);
+  moduli_ = make_.filled(tables.moduli);
+  samples_ = make_.filled(tables.fit.samples);
+  sample_rows_ = make_.filled(tables.fit.rows);
+  unknowns_ = make_.filled(tables.unknowns);
+  images_ = make_.filled(tables.images);
+  targets_ = make_.room<double>(kFitParts * samples_.size());
+  of_rows_ = make_.room<double>(2 * kFitParts * static_cast<size_t>(shape_.reach.z + 1) *
+                                sample_rows_.size());
+  products_ = make_.room<double>(kFitParts * unknowns_.size());
+  numbers_ = make_.room<double>(kFitParts * unknowns_.size());
 }
 
-void FmmMemory::take(const FmmTables& tables) {
-  mesh.update_grid();
-  shape_ = tables.shape;
-  make_.renew(rows_, tables.rows);
-  make_.renew(pairs_, tables.pairs);
-  make_.renew(values_, tables.values);
-  make_.renew(waves_, tables.waves);
+DeviceFit FmmMemory::fit() const {
+  DeviceFit fit{{angles_.data(), tables_.fit.angles().n},
+                samples_.data(),
+                static_cast<int>(samples_.size()),
+                sample_rows_.data(),
+                static_cast<int>(sample_rows_.size()),
+                {},
+                static_cast<int>(tables_.fit.families.size()),
+                unknowns_.data(),
+                static_cast<int>(unknowns_.size()),
+                images_.data(),
+                inverses_.data()};
+  std::copy(tables_.fit.families.begin(), tables_.fit.families.end(), fit.families);
+  return fit;
+}
+
+FitStencil FmmMemory::fit_stencil() {
+  return {slots_.conditions.data(),
+          levels,
+          tables_.series.with(powers_.data()),
+          fit(),
+          shape_,
+          moduli_.data(),
+          {targets_.data(), of_rows_.data(), products_.data(), numbers_.data()},
+          values_.data(),
+          waves_.data()};
 }
 
 DeviceStencil FmmMemory::stencil() const {

@@ -11,10 +11,10 @@ namespace quiltmd {
 
 class FmmMemory {
  public:
-  FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings);
+  FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings, const FmmTables& tables);
 
-  void take(const FmmTables& tables);
-
+  // Before anything else, and when the conditions have another box: stencil and top follow it.
+  FitStencil fit_stencil();
   RestrictCharges restrict_charges(GridRange planes);
   SumUpperLevels sum_upper_levels(Energies energies);
   ConvolveLevel convolve_level(GridRange planes, Energies energies);
@@ -36,12 +36,22 @@ class FmmMemory {
   Buffer<int32_t> charges;  // of the levels from the first on
 
  private:
+  DeviceFit fit() const;
+
+  const FmmTables& tables_;
   Buffer<float> potential_;
   StencilShape shape_;
   Buffer<StencilRow> rows_;
   Buffer<StencilPair> pairs_;
   Buffer<float> values_;
   Buffer<TopWave> waves_;
+  // Of the fit.
+  Buffer<double> powers_, angles_, inverses_, moduli_;
+  Buffer<FitSample> samples_;
+  Buffer<FitRow> sample_rows_;
+  Buffer<FitUnknown> unknowns_;
+  Buffer<FitImage> images_;
+  Buffer<double> targets_, of_rows_, products_, numbers_;
 };
 
 }  // namespace quiltmd

@@ -145,6 +145,7 @@ void prolong_potential(const ProlongPotential& op, ThreadGroup& threads) {
 }
 
 void add_fmm_kernels(HostKernels& table) {
+  table.add<FitStencil, fit_stencil>();
   table.add<RestrictCharges, restrict_charges>();
   table.add<SumUpperLevels, sum_upper_levels>();
   table.add<ConvolveLevel, convolve_level>();

@@ -21,6 +21,7 @@ void convolve_charges(const StencilSweep& sweep, float* potential, ThreadGroup& 
 // Adds their virial to the energies, one partial sum per plane.
 void add_virial(const StencilSweep& sweep, int64_t* energy, ThreadGroup& threads);
 
+void fit_stencil(const FitStencil& op, ThreadGroup& threads);
 void restrict_charges(const RestrictCharges& op, ThreadGroup& threads);
 void sum_upper_levels(const SumUpperLevels& op, ThreadGroup& threads);
 void convolve_level(const ConvolveLevel& op, ThreadGroup& threads);

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "math/error.h"
-#include "math/units.h"
+#include "math/prolate.h"
 
 namespace quiltmd {
 namespace {
@@ -16,20 +16,11 @@ constexpr int64_t kMostTopWaves = 2048;  // one block of a GPU sums them
 
 }  // namespace
 
-Influence LevelKernels::level_zero(double m2) const {
-  const Influence near = split_.transform(m2), far = split_.transform(4 * m2);
-  const double slope = 4 * far.fall - near.fall;  // of near.value - far.value
-  if (m2 == 0) return {slope / kPi, 0};
-  const double value = (near.value - far.value) / (kPi * m2);
-  return {value, (value - slope / kPi) / m2};
-}
-
-Influence LevelKernels::smooth(int level, double m2) const {
-  if (m2 == 0) return {0, 0};
-  const double scale = std::ldexp(1.0, 2 * level);
-  const Influence transform = split_.transform(scale * m2);
-  const double value = transform.value / (kPi * m2);
-  return {value, (value + scale * transform.fall / kPi) / m2};
+LevelSeries::LevelSeries(const NonbondedSettings& settings) {
+  const Prolate psi(settings.bandwidth);
+  powers = psi.series();
+  z_per_m2_ = std::pow(2 * kPi / settings.bandwidth * settings.cutoff, 2);
+  end_ = psi.first_zero();
 }
 
 FmmLevels::FmmLevels(Int3 points) : grid(points), count(0) {

@@ -8,22 +8,67 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "computes/long_range/ewald_split.h"
+#include "device/memory_use.h"
+#include "math/units.h"
 #include "math/vec3.h"
 
 namespace quiltmd {
 
-// Fourier transforms at the wave vector 2 pi m, as functions of m^2 and with minus their derivatives by it.
-class LevelKernels {
- public:
-  explicit LevelKernels(const EwaldSplit& split) : split_(split) {}
+// Fourier transforms at the wave vector 2 pi m, as functions of m^2 and with minus their derivatives by it. The
+// transform of the smooth part of the prolate split is a series in powers of z (math/prolate.h), as in
+// ../ewald_split.h.
+struct LevelKernels {
+  double z_per_m2, end;  // the transform is zero from z = end on
+  const double* powers;
+  int count;
 
-  Influence level_zero(double m2) const;         // of D_0
-  Influence smooth(int level, double m2) const;  // of S_level; zero at m = 0
+  QMD_HD Influence transform(double m2) const {
+    const double z = z_per_m2 * m2;
+    if (z >= end) return {0, 0};
+    double value = 0, slope = 0;
+    for (int k = count; k-- > 0;) {
+      slope = slope * z + value;
+      value = value * z + powers[k];
+    }
+    return {value, -z_per_m2 * slope};
+  }
+  // Of D_0.
+  QMD_HD Influence level_zero(double m2) const {
+    const Influence near = transform(m2), far = transform(4 * m2);
+    const double slope = 4 * far.fall - near.fall;  // of near.value - far.value
+    if (m2 == 0) return {slope / kPi, 0};
+    const double value = (near.value - far.value) / (kPi * m2);
+    return {value, (value - slope / kPi) / m2};
+  }
+  // Of S for the cutoff of a level; zero at m = 0.
+  QMD_HD Influence smooth(int level, double m2) const {
+    if (m2 == 0) return {0, 0};
+    const double scale = static_cast<double>(int64_t{1} << (2 * level));
+    const Influence at = transform(scale * m2);
+    const double value = at.value / (kPi * m2);
+    return {value, (value + scale * at.fall / kPi) / m2};
+  }
+
+  void memory(MemoryUses& uses, Access access) const { uses.note(access, "powers", powers); }
+};
+
+// Their powers, on the host.
+class LevelSeries {
+ public:
+  explicit LevelSeries(const NonbondedSettings& settings);
+  LevelKernels kernels() const { return with(powers.data()); }
+  // With the powers in the memory of a device.
+  LevelKernels with(const double* powers_there) const {
+    return {z_per_m2_, end_, powers_there, static_cast<int>(powers.size())};
+  }
+
+  std::vector<double> powers;
 
  private:
-  const EwaldSplit& split_;
+  double z_per_m2_, end_;
 };
 
 // The periodic grids: each has half as many points along an edge as the one below it; the last has no stencil

@@ -51,6 +51,64 @@ struct DeviceStencil {
   }
 };
 
+// The fit of the stencil in device memory (StencilFit).
+struct DeviceFit {
+  FitAngles angles;
+  const FitSample* samples;
+  int sample_count;
+  const FitRow* rows;
+  int row_count;
+  FitFamily families[kMostFamilies];
+  int family_count;
+  const FitUnknown* unknowns;
+  int unknown_count;
+  const FitImage* images;
+  const double* inverses;
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "angles.table", angles.table);
+    uses.note(access, "samples", samples);
+    uses.note(access, "rows", rows);
+    uses.note(access, "unknowns", unknowns);
+    uses.note(access, "images", images);
+    uses.note(access, "inverses", inverses);
+  }
+};
+
+// Numbers on the way from the influence function to the stencil.
+struct FitSums {
+  double* targets;   // [sample][part]: the influence function times the weight of the sample
+  double* of_rows;   // [point along z, from 0][row][cosines, sines][part]
+  double* products;  // [unknown][part]: with the waves of the unknowns
+  double* numbers;   // [unknown][part]: of points
+
+  void memory(MemoryUses& uses, Access access) const {
+    uses.note(access, "targets", targets);
+    uses.note(access, "of_rows", of_rows);
+    uses.note(access, "products", products);
+    uses.note(access, "numbers", numbers);
+  }
+};
+
+// Stencil and waves of the top in the box of the conditions.
+struct FitStencil {
+  static constexpr const char* kName = "fit_stencil";
+  const Conditions* conditions;
+  FmmLevels levels;
+  LevelKernels kernels;
+  DeviceFit fit;
+  StencilShape shape;
+  const double* moduli;  // of the windows of the top level, by dimension
+  FitSums sums;
+  float* values;  // DeviceStencil::values; those without a point stay
+  TopWave* waves;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, conditions, kernels, fit, moduli);
+    QMD_USES(kWrite, sums, values, waves);
+  }
+};
+
 // Charges of level 1 whose points lie on planes [first, first + count) of level 0, of the charges of these and
 // the next planes: rounded once.
 struct RestrictCharges {

@@ -4,8 +4,8 @@
 //   potential_l += what the level above has; forces from potential_0.
 #include "computes/reference.h"
 
+#include <algorithm>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "computes/long_range/fmm/stencil.h"
@@ -79,11 +79,9 @@ void add_prolonged(Grid& coarse, Grid& fine) {
 class Sum {
  public:
   Sum(const NonbondedSettings& settings, const Box& box)
-      : split_(ewald_split(settings)),
-        kernels_(*split_),
-        levels_(settings.grid),
-        box_(box),
-        stencil_(stencil_of(settings, box)) {}
+      : series_(settings), levels_(settings.grid), box_(box), stencil_(stencil_of(settings, box)) {
+    for (const StencilPoint& point : stencil_) reach_ = std::max(reach_, point.at.z);
+  }
 
   // From charges on level 0 to their potential; energy and virial of a unit Coulomb constant.
   Grid potential(Grid& charges) {
@@ -107,15 +105,14 @@ class Sum {
 
  private:
   static std::vector<StencilPoint> stencil_of(const NonbondedSettings& settings, const Box& box) {
-    const auto split = ewald_split(settings);
-    const Lattice steps = lattice_of(box, settings.grid);
-    return fit_stencil(LevelKernels(*split), steps, stencil_radius(settings.cutoff, steps));
+    const LevelSeries series(settings);
+    return stencil_fit(settings, box).at(series.kernels(), lattice_of(box, settings.grid));
   }
 
   // By value of the stencil, and by its derivatives for the virial.
   Grid convolved(Grid& charges, double scale) {
     Grid result(charges.n);
-    const int reach = reach_of(stencil_), nz = charges.n.z;
+    const int reach = reach_, nz = charges.n.z;
     std::vector<double> row(static_cast<size_t>(nz + 2 * reach));
     result.over_rows([&](int x, int y, double* potential) {
       Symmetric sums{};
@@ -148,17 +145,17 @@ class Sum {
   }
 
   Grid top(const Grid& charges) {
-    const std::vector<TopWave> waves = top_waves(kernels_, levels_, box_, stencil_);
+    const std::vector<TopWave> waves = top_waves(series_.kernels(), levels_, box_, stencil_);
     Grid result(charges.n);
     virial += sum_over_waves(charges.n, waves.data(), charges.values, result.values);
     return result;
   }
 
-  std::unique_ptr<EwaldSplit> split_;
-  LevelKernels kernels_;
+  LevelSeries series_;
   FmmLevels levels_;
   Box box_;
   std::vector<StencilPoint> stencil_;
+  int reach_ = 0;  // of the stencil along z
 };
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "math/error.h"
-#include "math/units.h"
 
 namespace quiltmd {
 namespace {
@@ -36,58 +35,31 @@ struct Window {
   }
 };
 
-// A wave: its phase from one grid point to the next, how many of the whole zone it stands for, and what the
-// fit needs there.
-struct Sample {
-  Vec3d theta;
-  double weight;
-  double value;      // the influence function, over the volume of a point
-  Symmetric strain;  // its derivatives
-};
-
-// The vectors with which theta becomes a wave vector: m = (1/2 pi) sum over d of theta_d reciprocal[d].
-Lattice reciprocal_of(const Lattice& a) {
-  const double volume = dot(a[0], cross(a[1], a[2]));
-  const auto over = [volume](Vec3d v) { return (1 / volume) * v; };
-  return {over(cross(a[1], a[2])), over(cross(a[2], a[0])), over(cross(a[0], a[1]))};
-}
-
-bool is_orthogonal(const Lattice& a) {
-  return dot(a[0], a[1]) == 0 && dot(a[0], a[2]) == 0 && dot(a[1], a[2]) == 0;
-}
-
-Sample sample_at(const LevelKernels& kernels, const Lattice& steps, const Lattice& reciprocal,
-                 Vec3d theta, double share) {
-  const Window w[3]{Window(theta.x), Window(theta.y), Window(theta.z)};
-  Vec3d m{0, 0, 0};
-  for (int d = 0; d < 3; ++d) m += (theta[d] / (2 * kPi)) * reciprocal[static_cast<size_t>(d)];
+// `share`: how many waves of the whole zone it stands for.
+FitSample sample_at(const ReciprocalSteps& reciprocal, Int3 wave, int n, double share) {
+  const double step = 2 * kPi / n;
+  const Window w[3]{Window(step * wave.x), Window(step * wave.y), Window(step * wave.z)};
   double own = 1, sum = 1, squares = 0;
-  for (int d = 0; d < 3; ++d) {
-    own *= w[d].own;
-    sum *= w[d].sum;
+  for (const Window& one : w) {
+    own *= one.own;
+    sum *= one.sum;
   }
   for (int a = 0; a < 3; ++a)
     for (int b = 0; b < 3; ++b) {
       const double moment =
           a == b ? w[a].second / w[a].sum : w[a].first / w[a].sum * w[b].first / w[b].sum;
-      squares += moment * sum *
-                 dot(reciprocal[static_cast<size_t>(a)], reciprocal[static_cast<size_t>(b)]);
+      squares += moment * sum * dot(reciprocal.along[a], reciprocal.along[b]);
     }
-  const Influence level = kernels.level_zero(dot(m, m));
-  const double scale = own / (sum * sum) / dot(steps[0], cross(steps[1], steps[2]));
-  Sample sample{theta, share * sum * squares, scale * level.value, {}};
-  sample.strain.add_product((2 * scale * level.fall) * m, m);
-  for (int k = 0; k < 3; ++k) sample.strain[k] -= sample.value;
-  return sample;
+  return {wave, share * sum * squares, own / (sum * sum)};
 }
 
 // Waves of a zone, of which symmetry leaves an eighth or half.
-std::vector<Sample> samples_of(const LevelKernels& kernels, const Lattice& steps, int n,
-                               bool orthogonal) {
-  const Lattice reciprocal = reciprocal_of(steps);
+std::vector<FitSample> samples_of(const Lattice& steps, int n) {
+  const ReciprocalSteps reciprocal(steps);
+  const bool orthogonal = is_orthogonal(steps);
   const auto is_own_mirror = [n](int i) { return i == 0 || 2 * i == n; };
   const auto opposite = [&](int i) { return is_own_mirror(i) ? i : -i; };
-  std::vector<Sample> samples;
+  std::vector<FitSample> samples;
   const int first = orthogonal ? 0 : -n / 2 + 1;
   for (int i = first; i <= n / 2; ++i)
     for (int j = first; j <= n / 2; ++j)
@@ -100,136 +72,73 @@ std::vector<Sample> samples_of(const LevelKernels& kernels, const Lattice& steps
           if (here < there) continue;
           share = here == there ? 1 : 2;
         }
-        const double step = 2 * kPi / n;
-        samples.push_back(
-            sample_at(kernels, steps, reciprocal, {step * i, step * j, step * k}, share));
+        samples.push_back(sample_at(reciprocal, {i, j, k}, n, share));
       }
   return samples;
 }
 
-// The wave functions of points and their images, all of one parity: odd in two dimensions, or in none.
-class Family {
- public:
-  struct Image {
-    Int3 at;
-    int sign;
-  };
+bool has_unknown(const FitFamily& family, Int3 p) {
+  if (family.parity == Parity::kNone) return std::tuple{p.x, p.y, p.z} >= std::tuple{0, 0, 0};
+  for (int d = 0; d < 3; ++d)
+    if (p[d] < (family.is_odd(d) ? 1 : 0)) return false;
+  return true;
+}
 
-  // `odd`: the dimension in which it is even, where it is odd in the two others; 3: even in all. Of skewed
-  // lattices only a point and its opposite are alike.
-  Family(bool orthogonal, int odd) : orthogonal_(orthogonal), odd_(odd) {}
-
-  bool has(Int3 p) const {
-    if (!orthogonal_) return std::tuple{p.x, p.y, p.z} >= std::tuple{0, 0, 0};
-    for (int d = 0; d < 3; ++d)
-      if (p[d] < (is_odd(d) ? 1 : 0)) return false;
-    return true;
+std::vector<FitRow> rows_of(const std::vector<FitSample>& samples) {
+  std::vector<FitRow> rows;
+  for (size_t s = 0; s < samples.size(); ++s) {
+    const Int3 wave = samples[s].wave;
+    const bool goes_on = !rows.empty() && rows.back().x == wave.x && rows.back().y == wave.y;
+    if (!goes_on) rows.push_back({wave.x, wave.y, static_cast<int>(s), 0});
+    ++rows.back().count;
   }
+  return rows;
+}
 
-  std::vector<Image> images(Int3 p) const {
-    if (!orthogonal_) {
-      if (p == Int3{0, 0, 0}) return {{p, 1}};
-      return {{p, 1}, {-p, 1}};
+// The sum over the images p of sign times cos(p . theta).
+double wave_of(const FitFamily& family, Int3 p, Int3 wave, const FitAngles& angles) {
+  const RowFactors of_row = row_factors(family, p, wave.x, wave.y, angles);
+  const int turn = p.z * wave.z;
+  return of_row.cosine * angles.cosine(turn) + of_row.sine * angles.sine(turn);
+}
+
+// The lower triangle of a symmetric matrix, whose Cholesky factor takes its place.
+void decompose(std::vector<double>& a, size_t n) {
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j <= i; ++j) {
+      double sum = a[i * n + j];
+      for (size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
+      if (i == j && !(sum > 0))
+        throw Error(
+            "the stencil of the fast multipole method cannot be fitted: choose a coarser grid "
+            "(fmm_grid)");
+      a[i * n + j] = i == j ? std::sqrt(sum) : sum / a[j * n + j];
     }
-    std::vector<Image> all{{p, 1}};
-    for (int d = 0; d < 3; ++d) {
-      if (p[d] == 0) continue;
-      const size_t count = all.size();
-      for (size_t i = 0; i < count; ++i) {
-        Image mirrored = all[i];
-        mirrored.at[d] = -mirrored.at[d];
-        if (is_odd(d)) mirrored.sign = -mirrored.sign;
-        all.push_back(mirrored);
-      }
-    }
-    return all;
-  }
+}
 
-  // The sum over the images of sign times cos(at . theta).
-  double wave(Int3 p, Vec3d theta) const {
-    if (!orthogonal_)
-      return (p == Int3{0, 0, 0} ? 1 : 2) * std::cos(p.x * theta.x + p.y * theta.y + p.z * theta.z);
-    double product = odd_ < 3 ? -1 : 1;
-    for (int d = 0; d < 3; ++d) {
-      const double angle = p[d] * theta[d];
-      product *= (p[d] == 0 ? 1 : 2) * (is_odd(d) ? std::sin(angle) : std::cos(angle));
-    }
-    return product;
-  }
-
- private:
-  bool is_odd(int d) const { return odd_ < 3 && d != odd_; }
-
-  bool orthogonal_;
-  int odd_;
-};
-
-// Least squares with these wave functions.
-class Fit {
- public:
-  Fit(const Family& family, const std::vector<Int3>& points, const std::vector<Sample>& samples) {
-    for (const Int3 p : points)
-      if (family.has(p)) unknowns.push_back(p);
-    const size_t n = unknowns.size();
-    normal_.assign(n * n, 0);
-    waves_.resize(samples.size() * n);
-    for (size_t s = 0; s < samples.size(); ++s)
-      for (size_t i = 0; i < n; ++i) waves_[s * n + i] = family.wave(unknowns[i], samples[s].theta);
-    constexpr size_t kBlock = 32;  // of samples, which stay in a cache
-    for (size_t first = 0; first < samples.size(); first += kBlock)
-      for (size_t i = 0; i < n; ++i)
-        for (size_t s = first; s < std::min(first + kBlock, samples.size()); ++s) {
-          const double* const wave = &waves_[s * n];
-          const double weighted = samples[s].weight * wave[i];
-          for (size_t j = 0; j <= i; ++j) normal_[i * n + j] += weighted * wave[j];
-        }
-    decompose();
-  }
-
-  // `target`: by sample.
-  std::vector<double> solve(const std::vector<Sample>& samples,
-                            const std::vector<double>& target) const {
-    const size_t n = unknowns.size();
-    std::vector<double> x(n, 0);
-    for (size_t s = 0; s < samples.size(); ++s)
-      for (size_t i = 0; i < n; ++i) x[i] += samples[s].weight * target[s] * waves_[s * n + i];
-    for (size_t i = 0; i < n; ++i) {
-      for (size_t j = 0; j < i; ++j) x[i] -= normal_[i * n + j] * x[j];
-      x[i] /= normal_[i * n + i];
+// The inverse of the matrix with this Cholesky factor.
+std::vector<double> inverse_of(const std::vector<double>& factor, size_t n) {
+  std::vector<double> inverse(n * n, 0);
+  for (size_t column = 0; column < n; ++column) {
+    double* const x = &inverse[column * n];  // a row of the inverse, which is symmetric
+    x[column] = 1;
+    for (size_t i = column; i < n; ++i) {
+      for (size_t j = column; j < i; ++j) x[i] -= factor[i * n + j] * x[j];
+      x[i] /= factor[i * n + i];
     }
     for (size_t i = n; i-- > 0;) {
-      x[i] /= normal_[i * n + i];
-      for (size_t j = 0; j < i; ++j) x[j] -= normal_[i * n + j] * x[i];
+      x[i] /= factor[i * n + i];
+      for (size_t j = 0; j < i; ++j) x[j] -= factor[i * n + j] * x[i];
     }
-    return x;
   }
-
-  std::vector<Int3> unknowns;
-
- private:
-  void decompose() {
-    const size_t n = unknowns.size();
-    for (size_t i = 0; i < n; ++i)
-      for (size_t j = 0; j <= i; ++j) {
-        double sum = normal_[i * n + j];
-        for (size_t k = 0; k < j; ++k) sum -= normal_[i * n + k] * normal_[j * n + k];
-        if (i == j && !(sum > 0))
-          throw Error(
-              "the stencil of the fast multipole method cannot be fitted: choose a coarser grid "
-              "(fmm_grid)");
-        normal_[i * n + j] = i == j ? std::sqrt(sum) : sum / normal_[j * n + j];
-      }
-  }
-
-  std::vector<double> normal_;  // its Cholesky factor, the lower triangle
-  std::vector<double> waves_;   // [sample][unknown]
-};
+  return inverse;
+}
 
 std::vector<Int3> points_within(const Lattice& steps, double radius) {
-  const Lattice reciprocal = reciprocal_of(steps);
+  const ReciprocalSteps reciprocal(steps);
   Int3 reach{};
   for (int d = 0; d < 3; ++d)
-    reach[d] = static_cast<int>(radius * norm(reciprocal[static_cast<size_t>(d)]) + 1e-9);
+    reach[d] = static_cast<int>(radius * norm(reciprocal.along[d]) + 1e-9);
   std::vector<Int3> points;
   for (int x = -reach.x; x <= reach.x; ++x)
     for (int y = -reach.y; y <= reach.y; ++y)
@@ -246,13 +155,16 @@ int samples_for(const std::vector<Int3>& points) {
   return std::max(kLeastSamples, 2 * (reach + 2));
 }
 
-}  // namespace
-
-int reach_of(const std::vector<StencilPoint>& stencil) {
-  int reach = 0;
-  for (const StencilPoint& point : stencil) reach = std::max(reach, point.at.z);
-  return reach;
+std::vector<double> angles_of(int n) {
+  std::vector<double> table(2 * static_cast<size_t>(n));
+  for (int k = 0; k < n; ++k) {
+    table[static_cast<size_t>(k)] = std::cos(2 * kPi * k / n);
+    table[static_cast<size_t>(n + k)] = std::sin(2 * kPi * k / n);
+  }
+  return table;
 }
+
+}  // namespace
 
 double stencil_radius(double cutoff, const Lattice& steps) {
   double longest = 0;
@@ -260,30 +172,111 @@ double stencil_radius(double cutoff, const Lattice& steps) {
   return std::max(kCutoffs * cutoff - kSpacings * longest, cutoff);
 }
 
-std::vector<StencilPoint> fit_stencil(const LevelKernels& kernels, const Lattice& steps,
-                                      double radius) {
-  const bool orthogonal = is_orthogonal(steps);
-  const std::vector<Int3> points = points_within(steps, radius);
-  const auto samples = samples_of(kernels, steps, samples_for(points), orthogonal);
+bool is_orthogonal(const Lattice& a) {
+  return dot(a[0], a[1]) == 0 && dot(a[0], a[2]) == 0 && dot(a[1], a[2]) == 0;
+}
+
+StencilFit stencil_fit(const NonbondedSettings& settings, const Box& box) {
+  const Lattice steps =
+      lattice_of(settings.stencil_box.ax > 0 ? settings.stencil_box : box, settings.grid);
+  return StencilFit(steps, stencil_radius(settings.cutoff, steps));
+}
+
+StencilFit::StencilFit(const Lattice& steps, double radius)
+    : points(points_within(steps, radius)),
+      samples(samples_of(steps, samples_for(points))),
+      rows(rows_of(samples)),
+      angles_(angles_of(samples_for(points))) {
+  if (!is_orthogonal(steps)) {
+    add_family({Parity::kNone, 0, 0, 0, kFitParts, 0});
+    return;
+  }
+  add_family({Parity::kEven, 0, 0, 0, 4, 0});
+  int part = 4;
+  for (const Parity parity : {Parity::kOddXY, Parity::kOddXZ, Parity::kOddYZ})
+    add_family({parity, 0, 0, part++, 1, 0});
+}
+
+void StencilFit::add_family(const FitFamily& like) {
+  FitFamily family = like;
+  family.first = static_cast<int>(unknowns.size());
+  family.inverse = static_cast<int64_t>(inverses.size());
+  for (const Int3 p : points)
+    if (has_unknown(family, p)) unknowns.push_back(p);
+  family.count = static_cast<int>(unknowns.size()) - family.first;
+  const auto n = static_cast<size_t>(family.count);
+  std::vector<double> normal(n * n, 0);
+  constexpr size_t kBlock = 32;  // of samples, whose waves stay in a cache
+  std::vector<double> waves(kBlock * n);
+  for (size_t first = 0; first < samples.size(); first += kBlock) {
+    const size_t count = std::min(kBlock, samples.size() - first);
+    for (size_t s = 0; s < count; ++s)
+      for (size_t i = 0; i < n; ++i)
+        waves[s * n + i] = wave_of(family, unknowns[static_cast<size_t>(family.first) + i],
+                                   samples[first + s].wave, angles());
+    for (size_t i = 0; i < n; ++i)
+      for (size_t s = 0; s < count; ++s) {
+        const double* const wave = &waves[s * n];
+        const double weighted = samples[first + s].weight * wave[i];
+        for (size_t j = 0; j <= i; ++j) normal[i * n + j] += weighted * wave[j];
+      }
+  }
+  decompose(normal, n);
+  const std::vector<double> inverse = inverse_of(normal, n);
+  inverses.insert(inverses.end(), inverse.begin(), inverse.end());
+  families.push_back(family);
+}
+
+std::vector<StencilFit::Image> StencilFit::images(const FitFamily& family, Int3 p) const {
+  if (family.parity == Parity::kNone) {
+    if (p == Int3{0, 0, 0}) return {{p, 1}};
+    return {{p, 1}, {-p, 1}};
+  }
+  std::vector<Image> all{{p, 1}};
+  for (int d = 0; d < 3; ++d) {
+    if (p[d] == 0) continue;
+    const size_t count = all.size();
+    for (size_t i = 0; i < count; ++i) {
+      Image mirrored = all[i];
+      mirrored.at[d] = -mirrored.at[d];
+      if (family.is_odd(d)) mirrored.sign = -mirrored.sign;
+      all.push_back(mirrored);
+    }
+  }
+  return all;
+}
+
+std::vector<StencilPoint> StencilFit::at(const LevelKernels& kernels, const Lattice& steps) const {
+  const ReciprocalSteps reciprocal(steps);
   std::map<std::tuple<int, int, int>, StencilPoint> found;
   for (const Int3 p : points) found[{p.x, p.y, p.z}] = {p, 0, {}};
-  // The value and each part of the derivative in the family whose parity it has.
-  const auto add = [&](const Fit& fit, const Family& family, int part) {
-    std::vector<double> target;
-    for (const Sample& s : samples) target.push_back(part < 0 ? s.value : s.strain[part]);
-    const std::vector<double> solution = fit.solve(samples, target);
-    for (size_t i = 0; i < solution.size(); ++i)
-      for (const auto [at, sign] : family.images(fit.unknowns[i])) {
-        StencilPoint& point = found.at({at.x, at.y, at.z});
-        (part < 0 ? point.value : point.strain[part]) = sign * solution[i];
+  std::vector<std::array<double, kFitParts>> targets(samples.size());
+  for (size_t s = 0; s < samples.size(); ++s) {
+    influence_at(kernels, reciprocal, samples[s], angles().n, targets[s].data());
+    for (double& part : targets[s]) part *= samples[s].weight;
+  }
+  for (const FitFamily& family : families) {
+    const auto n = static_cast<size_t>(family.count);
+    const Int3* const own = &unknowns[static_cast<size_t>(family.first)];
+    std::vector<std::array<double, kFitParts>> sums(n);
+    for (size_t i = 0; i < n; ++i) {
+      sums[i].fill(0);
+      for (size_t s = 0; s < samples.size(); ++s) {
+        const double wave = wave_of(family, own[i], samples[s].wave, angles());
+        for (size_t k = 0; k < kFitParts; ++k) sums[i][k] += wave * targets[s][k];
       }
-  };
-  const Family even(orthogonal, 3);
-  const Fit fit(even, points, samples);
-  for (int part = -1; part < (orthogonal ? 3 : Symmetric::kParts); ++part) add(fit, even, part);
-  for (int part = 3; orthogonal && part < Symmetric::kParts; ++part) {
-    const Family shear(orthogonal, 5 - part);  // xy, xz and yz are even in z, y and x
-    add(Fit(shear, points, samples), shear, part);
+    }
+    for (size_t i = 0; i < n; ++i)
+      for (int k = family.part; k < family.part + family.parts; ++k) {
+        double x = 0;
+        for (size_t j = 0; j < n; ++j)
+          x += inverses[static_cast<size_t>(family.inverse) + i * n + j] *
+               sums[j][static_cast<size_t>(k)];
+        for (const auto& [at, sign] : images(family, own[i])) {
+          StencilPoint& point = found.at({at.x, at.y, at.z});
+          (k == 0 ? point.value : point.strain[k - 1]) = sign * x;
+        }
+      }
   }
   std::vector<StencilPoint> stencil;
   for (const auto& [at, point] : found) stencil.push_back(point);

@@ -6,31 +6,56 @@
 // Near the Nyquist frequency, where w is small, errors do not matter: so it needs half the radius of D_0.
 #pragma once
 
-#include <array>
 #include <vector>
 
-#include "computes/long_range/fmm/levels.h"
-#include "math/symmetric.h"
+#include "computes/long_range/fmm/fit.h"
 
 namespace quiltmd {
-
-// A lattice of grid points: the steps along the edges of the cell, nm.
-using Lattice = std::array<Vec3d, 3>;
 
 struct StencilPoint {
   Int3 at;
   double value;      // 1/nm: the potential of a unit charge at this offset
-  Symmetric strain;  // its derivatives by a strain of the lattice, with the weights of the fit kept
+  Symmetric strain;  // its derivatives by a strain of the lattice
 };
-
-// Points within `radius` (nm), a point and its opposite alike, ordered by x, y and z.
-std::vector<StencilPoint> fit_stencil(const LevelKernels& kernels, const Lattice& steps,
-                                      double radius);
-
-// The largest distance of its points along z.
-int reach_of(const std::vector<StencilPoint>& stencil);
 
 // The radius, nm, with which the stencil adds a few per cent to the error of splines at these steps.
 double stencil_radius(double cutoff, const Lattice& steps);
+
+bool is_orthogonal(const Lattice& steps);
+
+// The fit with points within `radius` (nm) and weights of one lattice.
+class StencilFit {
+ public:
+  // Throws Error where the grid is too fine.
+  StencilFit(const Lattice& steps, double radius);
+
+  // The stencil of a lattice, ordered by x, y and z.
+  std::vector<StencilPoint> at(const LevelKernels& kernels, const Lattice& steps) const;
+
+  bool orthogonal() const { return families.front().parity != Parity::kNone; }
+  struct Image {
+    Int3 at;
+    double sign;
+  };
+  // Of an unknown, itself the first.
+  std::vector<Image> images(const FitFamily& family, Int3 unknown) const;
+  FitAngles angles() const { return {angles_.data(), static_cast<int>(angles_.size() / 2)}; }
+  const std::vector<double>& angle_table() const { return angles_; }
+
+  std::vector<Int3> points;  // ordered; a point and its opposite alike
+  std::vector<FitSample> samples;
+  std::vector<FitRow> rows;  // of samples
+  std::vector<FitFamily> families;
+  std::vector<Int3> unknowns;    // of all families
+  std::vector<double> inverses;  // of their normal matrices
+
+ private:
+  void add_family(const FitFamily& family);
+
+  std::vector<double> angles_;
+};
+
+// That of the settings, whose box of the stencil is `box` where they state none.
+StencilFit stencil_fit(const NonbondedSettings& settings, const Box& box);
 
 }  // namespace quiltmd

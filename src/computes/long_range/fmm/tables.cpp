@@ -9,12 +9,11 @@
 namespace quiltmd {
 namespace {
 
-std::vector<StencilRow> rows_of(const StencilShape& shape,
-                                const std::vector<StencilPoint>& stencil) {
+std::vector<StencilRow> rows_of(const StencilShape& shape, const std::vector<Int3>& points) {
   std::vector<StencilRow> rows;
-  for (const StencilPoint& p : stencil) {
-    const bool goes_on = !rows.empty() && rows.back().at.x == p.at.x && rows.back().at.y == p.at.y;
-    if (!goes_on) rows.push_back({p.at, shape.place(p.at), 0});
+  for (const Int3 p : points) {
+    const bool goes_on = !rows.empty() && rows.back().at.x == p.x && rows.back().at.y == p.y;
+    if (!goes_on) rows.push_back({p, shape.place(p), 0});
     ++rows.back().count;
   }
   return rows;
@@ -38,24 +37,25 @@ std::vector<StencilPair> pairs_of(const StencilShape& shape, const std::vector<S
 
 }  // namespace
 
-FmmTables::FmmTables(const NonbondedSettings& settings, const Box& of)
-    : box(of), levels(settings.grid) {
-  const auto split = ewald_split(settings);
-  const LevelKernels kernels(*split);
-  const Lattice steps = lattice_of(box, settings.grid);
-  const auto stencil = fit_stencil(kernels, steps, stencil_radius(settings.cutoff, steps));
-  waves = top_waves(kernels, levels, box, stencil);
-  for (const StencilPoint& p : stencil)
-    for (int d = 0; d < 3; ++d) shape.reach[d] = std::max(shape.reach[d], std::abs(p.at[d]));
-  rows = rows_of(shape, stencil);
+FmmTables::FmmTables(const NonbondedSettings& settings, const Box& box)
+    : levels(settings.grid),
+      series(settings),
+      fit(stencil_fit(settings, box)),
+      moduli(top_moduli(levels.points(levels.count))) {
+  for (const Int3 p : fit.points)
+    for (int d = 0; d < 3; ++d) shape.reach[d] = std::max(shape.reach[d], std::abs(p[d]));
+  rows = rows_of(shape, fit.points);
   pairs = pairs_of(shape, rows);
-  const auto size = static_cast<size_t>(shape.size());
-  values.assign((1 + Symmetric::kParts) * size, 0);
-  for (const StencilPoint& p : stencil) {
-    const auto place = static_cast<size_t>(shape.place(p.at));
-    values[place] = static_cast<float>(p.value);
-    for (int part = 0; part < Symmetric::kParts; ++part)
-      values[static_cast<size_t>(1 + part) * size + place] = static_cast<float>(p.strain[part]);
+  for (const FitFamily& family : fit.families) add_unknowns(family);
+}
+
+void FmmTables::add_unknowns(const FitFamily& family) {
+  for (int u = family.first; u < family.first + family.count; ++u) {
+    const Int3 at = fit.unknowns[static_cast<size_t>(u)];
+    const auto first = static_cast<int>(images.size());
+    for (const StencilFit::Image& image : fit.images(family, at))
+      images.push_back({shape.place(image.at), image.sign});
+    unknowns.push_back({at, first, static_cast<int>(images.size()) - first});
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fast multipole method derives from settings and box alone: all ranks share it.
+// What the fast multipole method derives from settings alone: all ranks share it.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,21 @@
 namespace quiltmd {
 
 struct FmmTables {
-  Box box;
   FmmLevels levels;
+  LevelSeries series;
+  StencilFit fit;
+  std::vector<FitUnknown> unknowns;
+  std::vector<FitImage> images;
   StencilShape shape;
   std::vector<StencilRow> rows;
   std::vector<StencilPair> pairs;
-  std::vector<float> values;  // DeviceStencil::values
-  std::vector<TopWave> waves;
+  std::vector<double> moduli;  // of the top level
 
+  // `box`: the one at the start.
   FmmTables(const NonbondedSettings& settings, const Box& box);
+
+ private:
+  void add_unknowns(const FitFamily& family);
 };
 
 }  // namespace quiltmd

@@ -6,46 +6,38 @@
 #include <cmath>
 #include <complex>
 
-#include "computes/long_range/pme/box_on_mesh.h"
 #include "computes/long_range/pme/reference_mesh.h"
 #include "computes/long_range/pme/setup.h"
 
 namespace quiltmd {
-Lattice lattice_of(const Box& box, Int3 grid) {
-  return {(1.0 / grid.x) * Vec3d{box.ax, 0, 0}, (1.0 / grid.y) * Vec3d{box.bx, box.by, 0},
-          (1.0 / grid.z) * Vec3d{box.cx, box.cy, box.cz}};
+
+std::vector<double> top_moduli(Int3 points) {
+  std::vector<double> all;
+  for (int d = 0; d < 3; ++d) {
+    const std::vector<double> own =
+        window_moduli(Moduli::kLeastSquares, points[d], MeshWindow::bspline(kFmmOrder));
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  return all;
 }
 
 std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
                                const std::vector<StencilPoint>& stencil) {
   const Int3 n = levels.points(levels.count);
+  const std::vector<double> moduli = top_moduli(n);
+  const auto modulus = [&](int place) { return moduli[static_cast<size_t>(place)]; };
   std::vector<TopWave> waves;
-  const Reciprocal reciprocal = reciprocal_vectors(box);
-  std::vector<double> moduli[3];
-  const MeshWindow window = MeshWindow::bspline(kFmmOrder);
-  for (int d = 0; d < 3; ++d) moduli[d] = window_moduli(Moduli::kLeastSquares, n[d], window);
   for (int i = 0; i < n.x; ++i)
     for (int j = 0; j < n.y; ++j)
-      for (int k = 0; k <= n.z / 2; ++k) {
-        const Vec3d m = static_cast<double>(frequency(i, n.x)) * reciprocal.a +
-                        static_cast<double>(frequency(j, n.y)) * reciprocal.b +
-                        static_cast<double>(k) * reciprocal.c;
-        const Influence smooth = kernels.smooth(levels.count, dot(m, m));
-        const double modulus = moduli[0][static_cast<size_t>(i)] *
-                               moduli[1][static_cast<size_t>(j)] *
-                               moduli[2][static_cast<size_t>(k)] / box.volume();
-        TopWave wave{smooth.value * modulus, {}};
-        wave.strain.add_product((2 * smooth.fall * modulus) * m, m);
-        for (int d = 0; d < 3; ++d) wave.strain[d] -= wave.value;
-        waves.push_back(wave);
-      }
-  // Level l has 8^-l of the points, on which a stencil of 2^-l has this mean.
-  const double points = static_cast<double>(levels.grid.x) * levels.grid.y * levels.grid.z;
-  const double levels_below = (std::ldexp(1.0, 2 * levels.count) - 1) / 3;
+      for (int k = 0; k <= n.z / 2; ++k)
+        waves.push_back(top_wave(kernels, levels.count, box,
+                                 {frequency(i, n.x), frequency(j, n.y), k},
+                                 modulus(i) * modulus(n.x + j) * modulus(n.x + n.y + k)));
+  const double mean = mean_of_levels(levels);
   for (const StencilPoint& point : stencil) {
-    waves[0].value -= levels_below / points * point.value;
+    waves[0].value -= mean * point.value;
     for (int part = 0; part < Symmetric::kParts; ++part)
-      waves[0].strain[part] -= levels_below / points * point.strain[part];
+      waves[0].strain[part] -= mean * point.strain[part];
   }
   return waves;
 }

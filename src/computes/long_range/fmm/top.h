@@ -5,23 +5,43 @@
 
 #include <vector>
 
+#include "computes/long_range/fmm/fit.h"
 #include "computes/long_range/fmm/levels.h"
 #include "computes/long_range/fmm/stencil.h"
-#include "math/box.h"
-#include "math/symmetric.h"
+#include "computes/long_range/pme/box_on_mesh.h"
 
 namespace quiltmd {
-
-// The steps of a grid of these numbers of points in a box.
-Lattice lattice_of(const Box& box, Int3 grid);
 
 struct TopWave {
   double value;
   Symmetric strain;  // its derivatives by a strain of the box
 };
 
-// Of the grid of the top level, as a transform of real values has them. The stencil's: the wave of length zero
-// takes away the mean potential of all levels.
+// Of signed frequencies; `modulus`: the product of those of the windows by dimension.
+QMD_HD TopWave top_wave(const LevelKernels& kernels, int level, const Box& box, Int3 frequency,
+                        double modulus) {
+  const Reciprocal reciprocal = reciprocal_vectors(box);
+  const Vec3d m = static_cast<double>(frequency.x) * reciprocal.a +
+                  static_cast<double>(frequency.y) * reciprocal.b +
+                  static_cast<double>(frequency.z) * reciprocal.c;
+  const Influence smooth = kernels.smooth(level, dot(m, m));
+  const double scale = modulus / box.volume();
+  TopWave wave{smooth.value * scale, {}};
+  wave.strain.add_product((2 * smooth.fall * scale) * m, m);
+  for (int d = 0; d < 3; ++d) wave.strain[d] -= wave.value;
+  return wave;
+}
+
+// What the wave of length zero takes away of the sum of the stencil's numbers, so that the mean potential of
+// all levels is zero: level l has 8^-l of the points, on which a stencil of 2^-l has this mean.
+QMD_HD double mean_of_levels(const FmmLevels& levels) {
+  const double below = static_cast<double>((int64_t{1} << (2 * levels.count)) - 1) / 3;
+  return below / static_cast<double>(levels.size(0));
+}
+
+// The moduli of the windows of a grid, by dimension.
+std::vector<double> top_moduli(Int3 points);
+// Of the grid of the top level, as a transform of real values has them.
 std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
                                const std::vector<StencilPoint>& stencil);
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fit of the stencil on a GPU: it follows a barostat, so it is to be short where it waits for nothing else.
+// Sums that are long have a warp each, whose lanes add up in one order.
+#include "computes/long_range/fmm/cuda_kernels.h"
+#include "computes/long_range/fmm/fit_steps.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/warp.cuh"
+
+namespace quiltmd {
+namespace {
+
+constexpr int kThreads = 128, kWarps = kThreads / kWarp;
+
+__device__ __forceinline__ double sum_of_lanes(double value) {
+#pragma unroll
+  for (int step = kWarp / 2; step > 0; step /= 2) value += __shfl_xor_sync(kAllLanes, value, step);
+  return value;
+}
+
+__device__ __forceinline__ const FitFamily& family_of(const DeviceFit& fit, int unknown) {
+  int f = 0;
+  while (f + 1 < fit.family_count && unknown >= fit.families[f + 1].first) ++f;
+  return fit.families[f];
+}
+
+// The influence function, of samples and of the top level.
+__global__ void __launch_bounds__(kThreads)
+    fit_targets(const __grid_constant__ FitStencil op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int index = blockIdx.x * kThreads + threadIdx.x, wave = index - op.fit.sample_count;
+  if (wave < 0) {
+    fit_target(op, ReciprocalSteps(lattice_of(op.conditions->box, op.levels.grid)), index);
+  } else if (wave < top_wave_count(op.levels)) {
+    fit_wave(op, wave);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    fit_rows(const __grid_constant__ FitStencil op, int count, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int index = blockIdx.x * kThreads + threadIdx.x;
+  if (index >= count) return;
+  const int part = index % kFitParts, rest = index / kFitParts;
+  sum_row(op, rest / op.fit.row_count, rest % op.fit.row_count, part);
+}
+
+// f(family, unknown, lane, parts) is a lane's share of the numbers of an unknown; store(family, unknown, parts)
+// gets their sums.
+template <class Share, class Store>
+__device__ __forceinline__ void over_unknowns(const FitStencil& op, Share share, Store store) {
+  const int unknown = blockIdx.x * kWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  if (unknown >= op.fit.unknown_count) return;
+  const FitFamily& family = family_of(op.fit, unknown);
+  double parts[kFitParts] = {};
+  share(family, unknown, lane, parts);
+  for (double& part : parts) part = sum_of_lanes(part);
+  if (lane == 0) store(family, unknown, parts);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    fit_products(const __grid_constant__ FitStencil op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  over_unknowns(
+      op,
+      [&](const FitFamily& family, int unknown, int lane, double* parts) {
+        for (int row = lane; row < op.fit.row_count; row += kWarp)
+          add_product(op, family, unknown, row, parts);
+      },
+      [&](const FitFamily&, int unknown, const double* parts) {
+        for (int k = 0; k < kFitParts; ++k) op.sums.products[unknown * kFitParts + k] = parts[k];
+      });
+}
+
+__global__ void __launch_bounds__(kThreads)
+    fit_numbers(const __grid_constant__ FitStencil op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  over_unknowns(
+      op,
+      [&](const FitFamily& family, int unknown, int lane, double* parts) {
+        add_number(op, family, unknown, lane, kWarp, parts);
+      },
+      [&](const FitFamily& family, int unknown, const double* parts) {
+        store_number(op, family, unknown, parts);
+      });
+}
+
+// A warp for each part.
+__global__ void __launch_bounds__(kWarp* kFitParts)
+    fit_mean(const __grid_constant__ FitStencil op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int part = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const double sum = sum_of_lanes(sum_of_points(op, part, lane, kWarp));
+  if (lane == 0) take_mean(op, part, sum);
+}
+
+}  // namespace
+
+void fit_stencil(const FitStencil& op, CudaContext& context) {
+  const auto shape = [](unsigned blocks) {
+    return LaunchShape{FitStencil::kName, blocks, kThreads, 0, Start::kEarly};
+  };
+  const int of_rows = (op.shape.reach.z + 1) * op.fit.row_count * kFitParts;
+  const unsigned of_unknowns = blocks_for(op.fit.unknown_count, kWarps);
+  const int targets = op.fit.sample_count + top_wave_count(op.levels);
+  launch(context, shape(blocks_for(targets, kThreads)), fit_targets, op);
+  launch(context, shape(blocks_for(of_rows, kThreads)), fit_rows, op, of_rows);
+  launch(context, shape(of_unknowns), fit_products, op);
+  launch(context, shape(of_unknowns), fit_numbers, op);
+  launch(context, {FitStencil::kName, 1, kWarp * kFitParts, 0, Start::kEarly}, fit_mean, op);
+}
+
+}  // namespace quiltmd
