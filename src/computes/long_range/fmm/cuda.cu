@@ -146,22 +146,22 @@ void sum_upper_levels(const SumUpperLevels& op, CudaContext& context) {
   sum_top(op, context);
   for (int l = levels.count - 1; l >= 1; --l) {
     const Int3 n = levels.points(l);
-    const StencilSweep sweep{n,
-                             op.stencil,
-                             {0, n.x},
-                             op.charges + levels.begin(l),
-                             op.potential + levels.begin(l),
-                             op.energy,
-                             scale_of(l),
-                             op.potential + levels.begin(l + 1)};
+    const GpuSweep sweep{n,
+                         op.stencil,
+                         {0, n.x},
+                         op.charges + levels.begin(l),
+                         op.potential + levels.begin(l),
+                         op.energy,
+                         scale_of(l),
+                         op.potential + levels.begin(l + 1)};
     convolve_charges(sweep, context);
     if (op.energy) add_virial(sweep, context);
   }
 }
 
 void convolve_level(const ConvolveLevel& op, CudaContext& context) {
-  const StencilSweep sweep{op.levels.grid, op.stencil, {op.first, op.count}, op.charges,
-                           op.potential,   op.energy,  scale_of(0),          nullptr};
+  const GpuSweep sweep{op.levels.grid, op.stencil, {op.first, op.count}, op.charges,
+                       op.potential,   op.energy,  scale_of(0),          nullptr};
   convolve_charges(sweep, context);
   if (op.energy) add_virial(sweep, context);
 }

@@ -8,7 +8,7 @@
 namespace quiltmd {
 
 // A stencil over planes of a level's grid.
-struct StencilSweep {
+struct GpuSweep {
   Int3 points;
   DeviceStencil stencil;
   GridRange planes;
@@ -20,9 +20,9 @@ struct StencilSweep {
 };
 
 void fit_stencil(const FitStencil& op, CudaContext& context);
-void convolve_charges(const StencilSweep& sweep, CudaContext& context);
+void convolve_charges(const GpuSweep& sweep, CudaContext& context);
 // Adds the virial to the energies.
-void add_virial(const StencilSweep& sweep, CudaContext& context);
+void add_virial(const GpuSweep& sweep, CudaContext& context);
 void sum_top(const SumUpperLevels& op, CudaContext& context);
 
 }  // namespace quiltmd

@@ -114,7 +114,7 @@ __device__ __forceinline__ Fours sum_share(const StencilTile& t, const StencilAr
 }
 
 // Before the kernels ahead have ended: what does not come from them.
-__device__ __forceinline__ void prepare(const StencilSweep& op, const StencilTile& t,
+__device__ __forceinline__ void prepare(const GpuSweep& op, const StencilTile& t,
                                         const StencilArrays& arrays, Int3 corner, int part) {
   const StencilShape shape = op.stencil.shape;
   const auto* const numbers =
@@ -137,7 +137,7 @@ __device__ __forceinline__ void prepare(const StencilSweep& op, const StencilTil
 }
 
 // All charges are on their way before the first is used.
-__device__ __forceinline__ void fetch_charges(const StencilSweep& op, const StencilTile& t,
+__device__ __forceinline__ void fetch_charges(const GpuSweep& op, const StencilTile& t,
                                               const StencilArrays& arrays) {
   auto* const raw = reinterpret_cast<int*>(arrays.charges);
   for (int i = threadIdx.x; i < t.charges(); i += blockDim.x) {
@@ -181,7 +181,7 @@ __device__ __forceinline__ void add_shares(const StencilTile& t, const StencilAr
 }
 
 // The potential of four points, two by two.
-__device__ __forceinline__ void store(const StencilSweep& op, Int3 at, const float* sums) {
+__device__ __forceinline__ void store(const GpuSweep& op, Int3 at, const float* sums) {
   float* const to = op.potential + (static_cast<int64_t>(at.x) * op.points.y + at.y) * op.points.z;
 #pragma unroll
   for (int k = 0; k < kFour; k += 2) {
@@ -197,7 +197,7 @@ __device__ __forceinline__ void store(const StencilSweep& op, Int3 at, const flo
 }
 
 // Minus half of the charges of four points times what comes of the stencil's derivatives.
-__device__ __forceinline__ long long virial_of(const StencilSweep& op, Int3 at, const float* sums) {
+__device__ __forceinline__ long long virial_of(const GpuSweep& op, Int3 at, const float* sums) {
   const int32_t* const charges =
       op.charges + (static_cast<int64_t>(at.x) * op.points.y + at.y) * op.points.z;
   const double scale = -0.5 * op.scale / kChargeScale;
@@ -209,7 +209,7 @@ __device__ __forceinline__ long long virial_of(const StencilSweep& op, Int3 at, 
 
 template <bool kVirial>
 __global__ void __launch_bounds__(kMostThreads, 2)
-    stencil_kernel(const __grid_constant__ StencilSweep op, const __grid_constant__ StencilTile t,
+    stencil_kernel(const __grid_constant__ GpuSweep op, const __grid_constant__ StencilTile t,
                    int charges_or_sums, LaunchTimes* times) {
   const Timed timed(times);
   const StencilArrays arrays(t, charges_or_sums);
@@ -259,7 +259,7 @@ int splits_of(Int3 points) {
 }
 
 // As large as lets every multiprocessor have a block, and two blocks fit on one.
-StencilTile choose_tile(const StencilSweep& sweep, const CudaContext& context) {
+StencilTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
   constexpr int kLargest = 8, kMostFours = 10;
   const int splits = splits_of(sweep.points);
   const int all_fours = (sweep.points.z + kFour - 1) / kFour;
@@ -285,7 +285,7 @@ StencilTile choose_tile(const StencilSweep& sweep, const CudaContext& context) {
 }
 
 template <bool kVirial>
-void launch_stencil(const StencilSweep& sweep, CudaContext& context) {
+void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
   const StencilTile tile = choose_tile(sweep, context);
   if (tile.bytes() > static_cast<size_t>(context.shared_memory))
     throw Error(
@@ -302,11 +302,11 @@ void launch_stencil(const StencilSweep& sweep, CudaContext& context) {
 
 }  // namespace
 
-void convolve_charges(const StencilSweep& sweep, CudaContext& context) {
+void convolve_charges(const GpuSweep& sweep, CudaContext& context) {
   launch_stencil<false>(sweep, context);
 }
 
-void add_virial(const StencilSweep& sweep, CudaContext& context) {
+void add_virial(const GpuSweep& sweep, CudaContext& context) {
   launch_stencil<true>(sweep, context);
 }
 
