@@ -74,9 +74,10 @@ void forces_meet_the_reference(Pair devices) {
     if (c.grid.x > 30) continue;  // the reference takes long
     std::vector<Vec3d> positions;
     const System s = charges_in(c, 600, positions);
-    const FmmResult found = run_fmm(devices.device, c.box, c.grid, s, positions, 1);
+    const NonbondedSettings settings = fmm_settings(c.grid, c.box);
+    const FmmResult found = run_fmm(devices.device, c.box, settings, s, positions, 1);
     Evaluation expected;
-    reference_fmm(s, fmm_settings(c.grid), c.box, positions, expected);
+    reference_fmm(s, settings, c.box, positions, expected);
     CHECK_NEAR(force_error(found.forces, expected.forces), 0, bound(devices, 3e-6, 5e-6));
     CHECK_NEAR(found.energy(kReciprocal) / expected.energy[kReciprocal], 1, 2e-6);
     CHECK_NEAR(virial_error(found.energies, expected) / expected.energy[kReciprocal], 0, 3e-6);

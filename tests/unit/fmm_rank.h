@@ -15,7 +15,14 @@ inline NonbondedSettings fmm_settings(Int3 grid) {
   return settings;
 }
 
-// With points and weights for a box that need not be the rank's.
+// As if a barostat had made this box of another.
+inline NonbondedSettings fmm_settings(Int3 grid, const Box& now) {
+  NonbondedSettings settings = fmm_settings(grid);
+  settings.stencil_box = {1.02 * now.ax, 0.99 * now.bx, 0.99 * now.by,
+                          1.01 * now.cx, 1.01 * now.cy, 1.01 * now.cz};
+  return settings;
+}
+
 struct FmmRank : FmmTables, FmmMemory {
   using FmmMemory::levels, FmmMemory::fit_stencil;
   OneRank& rank;
@@ -48,10 +55,10 @@ struct FmmResult {
   }
 };
 
-inline FmmResult run_fmm(Device& device, const Box& box, Int3 grid, const System& s,
-                         const std::vector<Vec3d>& positions, int parts) {
+inline FmmResult run_fmm(Device& device, const Box& box, const NonbondedSettings& settings,
+                         const System& s, const std::vector<Vec3d>& positions, int parts) {
   OneRank rank(device, s, box, {3, 2, 3}, positions, std::vector<Vec3d>(positions.size()));
-  FmmRank fmm(rank, fmm_settings(grid), box);
+  FmmRank fmm(rank, settings, box);
   device.launch(fmm.mesh.spread_charges());
   fmm.sum(parts);
   device.launch(fmm.mesh.gather_forces());

@@ -197,7 +197,7 @@ constexpr Int3 kGrid{20, 24, 20};
 FmmResult run_kernels(const Box& box, const System& s, const std::vector<Vec3d>& positions,
                       int threads, int parts) {
   HostDevice device(threads, host_kernels());
-  return run_fmm(device, box, kGrid, s, positions, parts);
+  return run_fmm(device, box, fmm_settings(kGrid, box), s, positions, parts);
 }
 
 bool same(const FmmResult& a, const FmmResult& b) {
@@ -211,7 +211,7 @@ void kernels_agree_with_the_reference() {
     std::vector<Vec3d> positions;
     const System s = free_charges(200, random, positions, box);
     Evaluation exact;
-    reference_fmm(s, fmm_settings(kGrid), box, positions, exact);
+    reference_fmm(s, fmm_settings(kGrid, box), box, positions, exact);
     const FmmResult found = run_kernels(box, s, positions, 1, 1);
     const double size = rms(exact.forces, std::vector<Vec3d>(positions.size()));
     CHECK(rms(found.forces, exact.forces) < 3e-6 * size);

@@ -4,7 +4,6 @@
 
 #include "computes/long_range/fmm/cuda_kernels.h"
 #include "computes/long_range/fmm/cuda_levels.cuh"
-#include "computes/long_range/pme/divider.cuh"
 #include "device/cuda/kernels.h"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
@@ -20,11 +19,9 @@ constexpr int kThreads = 128;
 // A point of a grid, by its number among those of planes [first, ...).
 struct Numbering {
   int first, y, z;
-  Divider by_y, by_z;
 
-  Numbering(int first_plane, Int3 n) : first(first_plane), y(n.y), z(n.z), by_y(n.y), by_z(n.z) {}
   __device__ __forceinline__ Int3 point(int number) const {
-    const int row = by_z(number), plane = by_y(row);
+    const int row = number / z, plane = row / y;
     return {first + plane, row - plane * y, number - row * z};
   }
 };
@@ -94,7 +91,7 @@ void restrict_planes(const int32_t* fine, Int3 n, int32_t* coarse, int first, in
   const int count = (end - first) * half.y * half.z;
   launch(context,
          {RestrictCharges::kName, blocks_for(count, kWarp), kWarp * kPlanes, 0, Start::kEarly},
-         restrict_kernel, Restriction{n, fine, coarse, Numbering(first, half), count});
+         restrict_kernel, Restriction{n, fine, coarse, {first, half.y, half.z}, count});
 }
 
 // ---- Down ----------------------------------------------------------------------------------
@@ -171,7 +168,7 @@ void prolong_potential(const ProlongPotential& op, CudaContext& context) {
   launch(context,
          {ProlongPotential::kName, blocks_for(int64_t{op.count} * n.y * (n.z / 2), kThreads),
           kThreads, 0, Start::kEarly},
-         prolong_kernel, op, Numbering(op.first, {n.x, n.y, n.z / 2}));
+         prolong_kernel, op, Numbering{op.first, n.y, n.z / 2});
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ constexpr int kMostThreads = 288;
 constexpr int kFour = 4, kRows = 2;
 
 // The tile of a block, and where things are in its memory.
-struct StencilTile {
+struct GpuTile {
   int x, y, fours;  // points along x and y, fours along z
   int splits;       // threads that share the stencil
   int tiles_z;
@@ -32,7 +32,7 @@ struct StencilTile {
   int numbers, pairs;
   Divider by_tiles_z, by_workers, by_fours, by_row_pairs, by_halo_y, by_halo_z;
 
-  StencilTile(const DeviceStencil& stencil, Int3 points, int x_, int y_, int fours_, int splits_)
+  GpuTile(const DeviceStencil& stencil, Int3 points, int x_, int y_, int fours_, int splits_)
       : x(x_), y(y_), fours(fours_), splits(splits_) {
     const StencilShape& shape = stencil.shape;
     tiles_z = (points.z + kFour * fours - 1) / (kFour * fours);
@@ -68,7 +68,7 @@ struct StencilArrays {
   int*
       places[3];  // of the halo's points along each dimension: their part of an index into the grid
 
-  __device__ explicit StencilArrays(const StencilTile& t, int charges_or_sums) {
+  __device__ explicit StencilArrays(const GpuTile& t, int charges_or_sums) {
     numbers = stencil_memory;
     charges = numbers + t.numbers / kFour;
     pairs = reinterpret_cast<int4*>(charges + charges_or_sums / kFour);
@@ -93,7 +93,7 @@ __device__ __forceinline__ void add_four(float4 number, const float* charge, flo
 }
 
 // What one thread makes of its share of the stencil; `own`: where its first charges are.
-__device__ __forceinline__ Fours sum_share(const StencilTile& t, const StencilArrays& arrays,
+__device__ __forceinline__ Fours sum_share(const GpuTile& t, const StencilArrays& arrays,
                                            const float4* own, int share, int number_pitch) {
   Fours sums;
   for (int p = share; p < t.pairs; p += t.splits) {
@@ -114,7 +114,7 @@ __device__ __forceinline__ Fours sum_share(const StencilTile& t, const StencilAr
 }
 
 // Before the kernels ahead have ended: what does not come from them.
-__device__ __forceinline__ void prepare(const GpuSweep& op, const StencilTile& t,
+__device__ __forceinline__ void prepare(const GpuSweep& op, const GpuTile& t,
                                         const StencilArrays& arrays, Int3 corner, int part) {
   const StencilShape shape = op.stencil.shape;
   const auto* const numbers =
@@ -137,7 +137,7 @@ __device__ __forceinline__ void prepare(const GpuSweep& op, const StencilTile& t
 }
 
 // All charges are on their way before the first is used.
-__device__ __forceinline__ void fetch_charges(const GpuSweep& op, const StencilTile& t,
+__device__ __forceinline__ void fetch_charges(const GpuSweep& op, const GpuTile& t,
                                               const StencilArrays& arrays) {
   auto* const raw = reinterpret_cast<int*>(arrays.charges);
   for (int i = threadIdx.x; i < t.charges(); i += blockDim.x) {
@@ -159,7 +159,7 @@ __device__ __forceinline__ void fetch_charges(const GpuSweep& op, const StencilT
 }
 
 // Of the sums of threads that share the stencil; the first of them gets it.
-__device__ __forceinline__ void add_shares(const StencilTile& t, const StencilArrays& arrays,
+__device__ __forceinline__ void add_shares(const GpuTile& t, const StencilArrays& arrays,
                                            Fours& sums, int share, int worker) {
   __syncthreads();
   const auto at = [&](int s, int row) {
@@ -209,7 +209,7 @@ __device__ __forceinline__ long long virial_of(const GpuSweep& op, Int3 at, cons
 
 template <bool kVirial>
 __global__ void __launch_bounds__(kMostThreads, 2)
-    stencil_kernel(const __grid_constant__ GpuSweep op, const __grid_constant__ StencilTile t,
+    stencil_kernel(const __grid_constant__ GpuSweep op, const __grid_constant__ GpuTile t,
                    int charges_or_sums, LaunchTimes* times) {
   const Timed timed(times);
   const StencilArrays arrays(t, charges_or_sums);
@@ -258,23 +258,25 @@ int splits_of(Int3 points) {
   return splits;
 }
 
-// As large as lets every multiprocessor have a block, and two blocks fit on one.
-StencilTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
-  constexpr int kLargest = 8, kMostFours = 10;
+// As large as lets half of the multiprocessors have a block, but with threads enough to fetch the charges, and
+// two blocks fit on one.
+GpuTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
+  constexpr int kLargest = 8, kMostFours = 10, kFewThreads = 128;
   const int splits = splits_of(sweep.points);
   const int all_fours = (sweep.points.z + kFour - 1) / kFour;
   const int tiles_z = (all_fours + kMostFours - 1) / kMostFours;
   int x = kLargest, y = kLargest, fours = (all_fours + tiles_z - 1) / tiles_z;
   while (true) {
-    const StencilTile tile(sweep.stencil, sweep.points, x, y, fours, splits);
+    const GpuTile tile(sweep.stencil, sweep.points, x, y, fours, splits);
     const int blocks =
         (sweep.planes.count + x - 1) / x * ((sweep.points.y + y - 1) / y) * tile.tiles_z;
     const bool fits = tile.threads() <= kMostThreads &&
                       2 * tile.bytes() <= static_cast<size_t>(context.shared_memory);
-    const bool is_least = x == 1 && y == kRows;
-    if ((fits && 4 * blocks >= 3 * context.sm_count) || (is_least && fits)) return tile;
-    if (is_least && fours == 1) return tile;  // the launch fails where it is too large
-    if (is_least) {
+    const bool is_small = 2 * blocks >= context.sm_count || tile.threads() <= kFewThreads;
+    const bool is_flat = x == 1 && y == kRows;
+    if (fits && (is_small || is_flat)) return tile;
+    if (is_flat && fours == 1) return tile;  // the launch fails where it is too large
+    if (is_flat) {
       fours = (fours + 1) / 2;
     } else if (x >= y) {
       x /= 2;
@@ -286,7 +288,7 @@ StencilTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
 
 template <bool kVirial>
 void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
-  const StencilTile tile = choose_tile(sweep, context);
+  const GpuTile tile = choose_tile(sweep, context);
   if (tile.bytes() > static_cast<size_t>(context.shared_memory))
     throw Error(
         "the stencil of the fast multipole method does not fit into the shared memory of this GPU: "
