@@ -63,6 +63,11 @@ nb::dict describe(const Planner& planner) {
   out["list_life"] = setup.lists.life;
   out["list_buffer"] = setup.lists.buffer;
   out["volume"] = setup.grid.box.volume();
+  if (setup.fmm) {
+    out["stencil_points"] = setup.fmm->fit.points.size();
+    const FmmLevels& levels = setup.fmm->levels;
+    out["upper_points"] = levels.begin(levels.count);  // of levels that have the stencil
+  }
   return out;
 }
 

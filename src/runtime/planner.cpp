@@ -32,10 +32,6 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
                  const std::vector<Vec3d>& positions, Int3 tile) {
   if (tile.x < 1 || tile.y < 1 || tile.z < 1)
     throw Error("the box must be repeated at least once in each dimension");
-  if (nonbonded.has_fmm())
-    throw Error(
-        "predictions do not support the fast multipole method: choose the method pme (--method "
-        "pme)");
   if (nonbonded.has_dispersion_mesh())
     throw Error(
         "predictions do not support Lennard-Jones PME, which has a second mesh: choose "

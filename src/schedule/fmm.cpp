@@ -4,8 +4,7 @@
 // integers, and a point's potential is summed by one rank in one order, or by all alike.
 #include "schedule/fmm.h"
 
-#include <algorithm>
-
+#include "schedule/fmm_shares.h"
 #include "schedule/mesh_tasks.h"
 #include "schedule/setup.h"
 
@@ -15,7 +14,9 @@ namespace {
 class Levels : ThroughMessages {
  public:
   Levels(Schedule& schedule, const MeshWork& work, const RankView& view, FmmMemory& memory)
-      : ThroughMessages(schedule, work, view), memory_(memory) {}
+      : ThroughMessages(schedule, work, view),
+        memory_(memory),
+        levels_(shares_, memory.levels, memory.reach().x) {}
 
   LongRangeTasks add() {
     const std::vector<TaskId> charged_planes = charges();
@@ -41,34 +42,6 @@ class Levels : ThroughMessages {
   }
 
  private:
-  // Whole planes of level 0 and of level 1.
-  GridRuns planes(std::vector<int32_t> numbers) const {
-    const int64_t size = int64_t{mesh_.grid.ny} * mesh_.grid.nz;
-    return {std::move(numbers), size, 0, static_cast<int>(size)};
-  }
-  GridRuns coarse_planes(int rank) const {
-    const GridRange x = shares_.block(rank).x;
-    std::vector<int32_t> numbers;
-    for (int plane = (x.first + 1) / 2; plane < (x.first + x.count + 1) / 2; ++plane)
-      numbers.push_back(plane);
-    const Int3 n = memory_.levels.points(1);
-    const int64_t size = int64_t{n.y} * n.z;
-    return {std::move(numbers), size, 0, static_cast<int>(size)};
-  }
-
-  // Planes of `from` that the stencil or a point of level 1 takes to planes of `to`.
-  GridRuns halo_planes(int from, int to) const {
-    const int n = mesh_.grid.nx, reach = std::max(memory_.reach().x, kFmmOrder);
-    const GridRange own = shares_.block(from).x, user = shares_.block(to).x;
-    std::vector<int32_t> numbers;
-    for (int plane = own.first; plane < own.first + own.count; ++plane) {
-      const int ahead = ((plane - user.first) % n + n) % n;  // of the first plane of the user
-      if (user.count > 0 && (ahead < user.count + reach || ahead >= n - reach))
-        numbers.push_back(plane);
-    }
-    return planes(std::move(numbers));
-  }
-
   // Sends and receives the parts; what comes is read after `own`, and after all that had been sent of it.
   std::vector<TaskId> exchange(const char* out, const char* in, Edge edge,
                                const std::vector<TaskId>& own, void* grid,
@@ -85,14 +58,15 @@ class Levels : ThroughMessages {
   }
   std::vector<TaskId> halo(const std::vector<TaskId>& own) {
     return exchange("near.send", "near.receive", edges_.spectrum, own, mesh_.charges.data(),
-                    [this](int from, int to) { return halo_planes(from, to); });
+                    [this](int from, int to) { return levels_.near(from, to); });
   }
   std::vector<TaskId> coarse(TaskId own) {
     return exchange("level.send", "level.receive", edges_.spectrum_back, {own},
-                    memory_.charges.data(), [this](int from, int) { return coarse_planes(from); });
+                    memory_.charges.data(), [this](int from, int) { return levels_.level(from); });
   }
 
   FmmMemory& memory_;
+  const FmmShares levels_;
 };
 
 }  // namespace
@@ -120,7 +94,7 @@ std::vector<Edge> FmmSum::edges() const {
 
 LongRangeTasks FmmSum::add(Schedule& schedule, const RankView& view, Energies energies) {
   RankView shared = view;
-  if (view.mesh == MeshSharing::kPencils) shared.mesh = MeshSharing::kDistributed;
+  shared.mesh = sharing_of_fmm(view.mesh);
   const MeshWork work{"fmm.", device_, setup_, memory.mesh, energies};
   return Levels(schedule, work, shared, memory).add();
 }

@@ -7,30 +7,37 @@
 
 #include "computes/long_range/pme/setup.h"
 #include "decomposition/refinement.h"
-#include "schedule/grid_shares.h"
+#include "schedule/fmm_shares.h"
 
 namespace quiltmd {
 namespace {
 
+void add_message(Edge edge, int from, int to, int64_t words,
+                 std::vector<PlannedMessage>& messages) {
+  if (from != to && words > 0) messages.push_back({edge, from, to, words});
+}
+
+void add_charges_and_potential(const GridShares& shares, int ranks, const MeshEdges& edges,
+                               std::vector<PlannedMessage>& messages) {
+  for (int rank = 0; rank < ranks; ++rank)
+    for (const int owner : shares.owners(rank)) {
+      const int64_t words = shares.reached(rank, owner).words();
+      add_message(edges.charges, rank, owner, words, messages);
+      if (!shares.replicated()) add_message(edges.potential, owner, rank, words, messages);
+    }
+}
+
 void add_mesh_messages(const GridShares& shares, int ranks, MeshOf of,
                        std::vector<PlannedMessage>& messages) {
   const MeshEdges edges = edges_of(of);
-  const auto add = [&](Edge edge, int from, int to, int64_t words) {
-    if (from != to && words > 0) messages.push_back({edge, from, to, words});
-  };
-  for (int rank = 0; rank < ranks; ++rank) {
-    for (const int owner : shares.owners(rank)) {
-      const int64_t words = shares.reached(rank, owner).words();
-      add(edges.charges, rank, owner, words);
-      if (!shares.replicated()) add(edges.potential, owner, rank, words);
-    }
+  add_charges_and_potential(shares, ranks, edges, messages);
+  for (int rank = 0; rank < ranks; ++rank)
     for (const auto& peers : {shares.row_peers(rank), shares.column_peers(rank)})
       for (const int peer : peers) {
         const int64_t words = shares.crossing(rank, peer).words();
-        add(edges.spectrum, rank, peer, words);
-        add(edges.spectrum_back, peer, rank, words);
+        add_message(edges.spectrum, rank, peer, words, messages);
+        add_message(edges.spectrum_back, peer, rank, words, messages);
       }
-  }
 }
 
 void add_transform_shares(const GridShares& shares, const PmeGrid& grid,
@@ -43,6 +50,24 @@ void add_transform_shares(const GridShares& shares, const PmeGrid& grid,
     share.lines += double(b.lines.count) * b.k.count / frequencies;
     const std::vector<int> row = shares.row_peers(r);
     share.row = row.empty() ? r : std::min(r, row.front());
+  }
+}
+
+// The fast multipole method, with planes in place of transforms.
+void add_fmm(const Setup& setup, const std::vector<RankPlan>& plans, MeshSharing sharing,
+             LongRangePlan& plan) {
+  const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
+  const GridShares shares(setup, grid, plans, sharing_of_fmm(sharing));
+  const FmmShares levels(shares, setup.fmm->levels, setup.fmm->shape.reach.x);
+  const MeshEdges edges = edges_of(MeshOf::kCharges);
+  const int ranks = static_cast<int>(plans.size());
+  add_charges_and_potential(shares, ranks, edges, plan.messages);
+  for (int rank = 0; rank < ranks; ++rank) {
+    plan.shares[static_cast<size_t>(rank)].planes = shares.block(rank).x.count;
+    for (int peer = 0; peer < ranks && !shares.replicated(); ++peer) {
+      add_message(edges.spectrum, rank, peer, levels.near(rank, peer).words(), plan.messages);
+      add_message(edges.spectrum_back, rank, peer, levels.level(rank).words(), plan.messages);
+    }
   }
 }
 
@@ -101,6 +126,7 @@ LongRangePlan plan_long_range(const Setup& setup, const std::vector<RankPlan>& p
     add_transform_shares(shares, grid, plan.shares);
     add_mesh_messages(shares, static_cast<int>(plans.size()), mesh.of, plan.messages);
   }
+  if (setup.nonbonded.has_fmm()) add_fmm(setup, plans, sharing, plan);
   return plan;
 }
 

@@ -27,6 +27,7 @@ from quiltmd.prediction.step_kinds import (
     LOCAL,
     MAIN,
     SIDE,
+    Mesh,
     kinds_of_step,
 )
 from quiltmd.prediction.tasks import COSTS, Graph
@@ -211,24 +212,36 @@ def test_one_rank_takes_the_sum_of_its_tasks(water: Planner) -> None:
 
 
 @pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("sharing", [None, "distributed", "pencils", "replicated"])
-def test_a_step_has_the_tasks_of_the_core(several: bool, sharing: Any) -> None:
+@pytest.mark.parametrize(
+    ("method", "sharing"),
+    [
+        ("none", None),
+        ("pme", "distributed"),
+        ("pme", "pencils"),
+        ("pme", "replicated"),
+        ("fmm", "distributed"),
+        ("fmm", "replicated"),
+    ],
+)
+def test_a_step_has_the_tasks_of_the_core(several: bool, method: Any, sharing: Any) -> None:
     """Those of its schedules, each with a cost, and messages with two ends."""
-    kinds = kinds_of_step(several, sharing)
+    kinds = kinds_of_step(several, None if sharing is None else Mesh(method, sharing))
     names = [kind.name for kind in kinds]
-    assert {kind.name for kind in kinds if not kind.is_message} <= COSTS.keys()
+    work = {kind.name for kind in kinds if not kind.is_message}
+    assert work <= COSTS.keys() | {"fmm.charged"}
     assert {kind.sends for kind in kinds} == {kind.awaits for kind in kinds}
     assert any(kind.is_message for kind in kinds) == several
-    assert any(name.startswith("pme.") for name in names) == (sharing is not None)
+    for one in ("pme", "fmm"):
+        assert any(name.startswith(f"{one}.") for name in names) == (method == one)
     transform = {"pencils": "pme.columns", None: "terms"}.get(sharing, "pme.planes")
-    assert transform in names
+    assert ("fmm.stencil" if method == "fmm" else transform) in names
     for number, kind in enumerate(kinds):
         assert all(before < number for before in kind.before)
     # After all that is on the grid, and before what no other rank awaits.
     if sharing is not None:
-        gather = kinds[names.index("pme.gather")]
-        assert gather.place[1] == MAIN
-        assert names.index("pairs.interior") > names.index("pme.gather")
+        gather = names.index(f"{method}.gather")
+        assert kinds[gather].place[1] == MAIN
+        assert names.index("pairs.interior") > gather
 
 
 def test_ranks_share_the_work(water: Planner) -> None:
@@ -240,8 +253,46 @@ def test_ranks_share_the_work(water: Planner) -> None:
     slow = predict(water, machine(latency=1000.0), [2], "distributed")[0]
     # charges, two transposes, potential: four messages one after the other
     assert slow.us_per_step > two.us_per_step + 3500
-    assert slow.limiter.startswith("messages of PME")
+    assert slow.limiter.startswith("messages of the long-range sum")
     assert slow.communication > 0.5
+
+
+@pytest.fixture(scope="module")
+def water_by_fmm() -> Planner:
+    system, state = boxes.water_box((12, 8, 8))
+    settings = quiltmd.Nonbonded(cutoff=0.7, method="fmm")
+    return Planner(system, state, settings, quiltmd.VelocityVerlet(timestep=0.002), tile=(2, 1, 1))
+
+
+def test_the_fast_multipole_method_takes_the_sum_of_its_tasks(water_by_fmm: Planner) -> None:
+    costs = {
+        "stencil": {"each": 0.2},
+        "levels": {"each": 0.3},
+        "restrict": {"each": 2.0},
+        "prolong": {"each": 3.0},
+    }
+    (one,) = predict(water_by_fmm, machine(costs=costs), [1])
+    (pairs,) = predict(water_by_fmm, machine(costs={"stencil": {"each": 1e-12}}), [1])
+    grid, about = float(np.prod(water_by_fmm.grid)), water_by_fmm.about
+    terms = 0.2 * grid + 0.3 * about["upper_points"]
+    work = 1e-3 * (terms * about["stencil_points"] + 5 * grid)
+    assert one.us_per_step - pairs.us_per_step == pytest.approx(work, rel=1e-6)
+    assert about["upper_points"] == pytest.approx(grid / 8, rel=0.2)
+
+
+def test_the_fast_multipole_method_waits_for_its_messages(water_by_fmm: Planner) -> None:
+    costs = {"stencil": {"each": 1e-12}}
+    slow = predict(water_by_fmm, machine(latency=1000.0, costs=costs), [2], "distributed")[0]
+    # charges, those nearby, those of level 1, potential
+    assert 3900 < slow.us_per_step < 4600
+    assert slow.limiter.startswith("messages of the long-range sum")
+
+
+def test_machines_without_costs_of_the_fast_multipole_method_are_named(
+    water_by_fmm: Planner,
+) -> None:
+    with pytest.raises(quiltmd.QuiltError, match="no costs of the fast multipole method: give restrict"):
+        predict(water_by_fmm, machine(), [2])
 
 
 def test_pme_in_every_second_step_takes_half_of_its_time(water: Planner) -> None:

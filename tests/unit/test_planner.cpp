@@ -116,9 +116,16 @@ std::vector<Row> planned(const Planner& planner, const MachineShape& machine, Me
   return rows;
 }
 
+Case with_fmm(Case c) {
+  c.nonbonded.electrostatics = Electrostatics::kFmm;
+  c.nonbonded.alpha = 0;
+  c.nonbonded.bandwidth = 10;
+  return c;
+}
+
 void messages_are_those_of_schedules() {
-  for (const int patch_reach : {1, 2}) {
-    const Case c = make_case(12, 20, patch_reach);
+  const Case all[] = {make_case(12, 20, 1), make_case(12, 20, 2), with_fmm(make_case(12, 20, 1))};
+  for (const Case& c : all) {
     const Planner planner = planner_of(c);
     for (const MeshSharing mesh :
          {MeshSharing::kDistributed, MeshSharing::kPencils, MeshSharing::kReplicated})

@@ -102,6 +102,11 @@ def predict_command(
     planner = planner_of(reach)
     if way in ("pencils", "replicated") and not planner.has_mesh:
         raise QuiltError(f"--pme {way}: the system is run without PME")
+    if way == "pencils" and planner.method == "fmm":
+        raise QuiltError(
+            "--pme pencils: the fast multipole method has no transforms: choose distributed or "
+            "replicated"
+        )
     where = read_machine(machine)
     if profile is not None:
         where = calibrated(where, Folder(profile.absolute()).timeline, planner)
@@ -135,9 +140,7 @@ def _planners(settings: Settings, tile: Tile) -> Callable[..., Planner]:
     def planner_of(reach: PatchReach, times_less_pme: int = 1, copies: Tile = (1, 1, 1)) -> Planner:
         every = integrator.long_range_every * times_less_pme
         rarer = replace(integrator, long_range_every=every)
-        nonbonded = config.nonbonded
-        if nonbonded.pme_grid is not None:  # of the tiled box
-            nonbonded = replace(nonbonded, pme_grid=_times(nonbonded.pme_grid, copies))
+        nonbonded = config.nonbonded.tile(*copies)  # grids are of the tiled box
         return Planner(system, state, nonbonded, rarer, _times(tile, copies), reach)
 
     return planner_of

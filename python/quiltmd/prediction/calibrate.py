@@ -31,6 +31,10 @@ _MESSAGES = {
     "pme.charges": "charges",
     "pme.spectrum": "spectrum",
     "pme.potential": "potential",
+    "fmm.charges": "charges",
+    "fmm.near": "spectrum",
+    "fmm.level": "spectrum back",
+    "fmm.potential": "potential",
 }
 
 

@@ -61,6 +61,8 @@ def compare(
         planner = planners.get(key) or planners.setdefault(key, planner_of(*key))
         if not planner.has_mesh and (choice.mesh != "distributed" or choice.times_less_pme > 1):
             continue
+        if planner.method == "fmm" and choice.mesh == "pencils":
+            continue
         counts = [n for n in ranks if choice.most_ranks is None or n <= choice.most_ranks]
         rows = predict(planner, machine, counts, choice.mesh, choice.is_placed)
         found[choice.name] = {one.ranks: one for one in rows}

@@ -42,14 +42,19 @@ class Costs(_Part):
     """Times of the tasks of a step and of a rebuild.
 
     Units: atoms for spread, gather, terms, integrate, clear and rebuild; pairs of atoms within
-    reach of the lists for pairs and lists; grid points for planes, lines and inverse; bytes for
-    send and receive.
+    reach of the lists for pairs and lists; grid points for planes, lines, inverse, restrict and
+    prolong; grid points times points of the stencil for stencil and levels; bytes for send and
+    receive.
     """
 
     spread: Cost = Cost()
     planes: Cost = Cost()
     lines: Cost = Cost()
     inverse: Cost = Cost()
+    restrict: Cost = Cost()
+    stencil: Cost = Cost()
+    levels: Cost = Cost()
+    prolong: Cost = Cost()
     gather: Cost = Cost()
     terms: Cost = Cost()
     pairs: Cost = Cost()

@@ -60,12 +60,14 @@ class Plan:
     Attributes
     ----------
     ranks:
-        By name of `COLUMNS` an array over ranks; and "plane_points" and "line_points" of the PME
-        grid that each transforms.
+        By name of `COLUMNS` an array over ranks; "plane_points" and "line_points" of the PME grid
+        that each transforms, or "plane_points" of the first level of the fast multipole method;
+        and what stencils have to do there ("stencil_terms") and on the other levels
+        ("level_terms"), points times points of the stencil.
     owners:
         By patch, x slowest and z fastest, its rank.
-    sharing:
-        How they share PME.
+    sharing, method:
+        How they share the long-range sum, and which that is; of a system without one, no matter.
     messages:
         By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
         pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
@@ -76,6 +78,7 @@ class Plan:
     ranks: dict[str, NDArray[np.float64]]
     owners: NDArray[np.int32]
     sharing: Sharing
+    method: Literal["pme", "fmm"]
     messages: dict[str, NDArray[np.int64]]
     migrant_bytes: int
     agreement_bytes: int
@@ -121,7 +124,8 @@ class Planner:
         settings = nonbonded.resolve(self.box)
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])
         self.timestep, self.long_range_every = integrator.timestep, integrator.long_range_every
-        self.has_mesh = settings["method"] == "pme"
+        self.has_mesh = settings["method"] in ("pme", "fmm")
+        self.method: Literal["pme", "fmm"] = "fmm" if settings["method"] == "fmm" else "pme"
         self._core = load_core().Planner(
             system.arrays(),
             settings,
@@ -147,11 +151,14 @@ class Planner:
         nx, ny, nz = self.grid
         columns["plane_points"] = columns["planes"] * ny * nz
         columns["line_points"] = columns["lines"] * nx * nz
+        stencil, upper = self.about.get("stencil_points", 0), self.about.get("upper_points", 0)
+        columns["stencil_terms"] = columns["plane_points"] * stencil
+        columns["level_terms"] = np.full(ranks, float(stencil * upper))
         for name, of_rows in (("spectrum", "rows"), ("spectrum back", "rows back")):
-            if mesh == "pencils" and name in messages:
+            if self.method == "pme" and mesh == "pencils" and name in messages:
                 sent = messages[name]
                 is_in_row = columns["mesh_row"][sent[:, 0]] == columns["mesh_row"][sent[:, 1]]
                 messages[name], messages[of_rows] = sent[~is_in_row], sent[is_in_row]
         owners = found["owners"][:, 0]
         sizes = found["migrant_bytes"], found["agreement_bytes"]
-        return Plan(columns, owners, mesh, messages, *sizes)
+        return Plan(columns, owners, mesh, self.method, messages, *sizes)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .machine import Machine
+from ..errors import QuiltError
+from .machine import Cost, Machine
 from .network import Fabric, shape_of
 from .plan import Plan, Planner, Sharing
 from .simulate import Simulator, Step, message_cause
@@ -36,19 +37,27 @@ _PARTS = (
     ("forces.clear", "integration"),
     ("forces", "messages of the halo"),
     ("integrate", "integration"),
-    ("charges", "messages of PME"),
-    ("spectrum", "messages of PME"),
-    ("rows", "messages of PME"),
-    ("potential", "messages of PME"),
-    ("pme.charges", "messages of PME"),
-    ("pme.spectrum", "messages of PME"),
-    ("pme.potential", "messages of PME"),
+    ("charges", "messages of the long-range sum"),
+    ("spectrum", "messages of the long-range sum"),
+    ("rows", "messages of the long-range sum"),
+    ("potential", "messages of the long-range sum"),
+    ("pme.charges", "messages of the long-range sum"),
+    ("pme.spectrum", "messages of the long-range sum"),
+    ("pme.potential", "messages of the long-range sum"),
     ("pme.spread", "spreading and gathering"),
     ("pme.gather", "spreading and gathering"),
     ("pme.", "transforms of PME"),
+    ("fmm.charge", "messages of the long-range sum"),
+    ("fmm.near", "messages of the long-range sum"),
+    ("fmm.level.", "messages of the long-range sum"),
+    ("fmm.potential", "messages of the long-range sum"),
+    ("fmm.spread", "spreading and gathering"),
+    ("fmm.gather", "spreading and gathering"),
+    ("fmm.", "levels of the fast multipole method"),
 )
 _SHARING = "work of other streams of the device"
-_MESSAGES = ("messages of the halo", "messages of PME", "messages of rebuilds")
+_OF_GRIDS = ("transforms of PME", "levels of the fast multipole method")
+_MESSAGES = ("messages of the halo", "messages of the long-range sum", "messages of rebuilds")
 
 
 @dataclass(frozen=True)
@@ -172,7 +181,8 @@ def _primes_of(number: int) -> list[int]:
 def _fastest(
     planner: Planner, machine: Machine, count: int, mesh: Sharing | None, is_placed: bool
 ) -> Prediction:
-    ways: tuple[Sharing, ...] = _ways(count) if mesh is None else (mesh,)
+    _check_costs(planner, machine)
+    ways = _ways(planner, count) if mesh is None else (mesh,)
     if count == 1:
         ways = ("distributed",)
     shape = shape_of(machine, count) if is_placed else None
@@ -187,9 +197,19 @@ def _with_efficiency(found: list[Prediction]) -> list[Prediction]:
     return [replace(one, efficiency=rate(one) / rate(found[0])) for one in found]
 
 
-def _ways(ranks: int) -> tuple[Sharing, ...]:
-    """The ways of sharing PME among which the fastest may be."""
-    return ("distributed", "replicated" if ranks <= MOST_REPLICATED else "pencils")
+def _check_costs(planner: Planner, machine: Machine) -> None:
+    if planner.method == "fmm" and machine.costs.stencil == Cost():
+        raise QuiltError(
+            f"the machine '{machine.name}' has no costs of the fast multipole method: give "
+            "restrict, stencil, levels and prolong in its file"
+        )
+
+
+def _ways(planner: Planner, ranks: int) -> tuple[Sharing, ...]:
+    """The ways of sharing the long-range sum among which the fastest may be."""
+    if ranks <= MOST_REPLICATED:
+        return ("distributed", "replicated")
+    return ("distributed", "pencils") if planner.method == "pme" else ("distributed",)
 
 
 def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
@@ -319,7 +339,7 @@ def _limiter(plan: Plan, parts: dict[str, float], time: float, idle: int) -> str
     if name == "pairs" and uneven > 1.15:
         text += f"; the rank with most of them has {uneven:.2g} times the mean"
     without_planes = int((plan.ranks["planes"] == 0).sum())
-    if name in ("transforms of PME", "messages of PME") and without_planes:
+    if name in (*_OF_GRIDS, "messages of the long-range sum") and without_planes:
         text += f"; {without_planes} ranks have no part of the grid"
     if idle:
         text += f"; {idle} ranks have no patch"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,9 +30,21 @@ Place = tuple[int, int]  # priority and stream
 Task = dict[str, Any]  # as the core describes it
 
 _EDGE, _SPACING = 12, 0.4  # atoms along a side of the box, nm between them
+_GRIDS: dict[str, dict[str, Any]] = {
+    "pme": {"pme_grid": (20, 20, 20), "pme_alpha": 3.0},
+    "fmm": {"fmm_grid": (20, 20, 20), "fmm_bandwidth": 8.0},
+}
 _RANKS = 12  # enough that pencils have rows and columns of several
 # In pencils a spectrum travels twice each way; what plans call that, in the order of a step.
 _TRAVELS = {"spectrum": ("rows", "spectrum"), "spectrum back": ("spectrum back", "rows back")}
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A long-range sum and how ranks share it."""
+
+    method: Literal["pme", "fmm"]
+    sharing: Sharing
 
 
 @dataclass(frozen=True)
@@ -62,17 +74,17 @@ class Kind:
 
 
 @cache
-def kinds_of_step(several: bool, sharing: Sharing | None) -> tuple[Kind, ...]:
+def kinds_of_step(several: bool, mesh: Mesh | None) -> tuple[Kind, ...]:
     """Of a step on one rank or on several, in the order of their schedules.
 
-    `sharing`: how ranks share PME; None: of a step without it.
+    `mesh`: its long-range sum; None: of a step without one.
     """
-    schedules = _schedules(_RANKS if several else 1, sharing)
+    schedules = _schedules(_RANKS if several else 1, mesh)
     found = max((_kinds(tasks) for tasks in schedules), key=len)
-    return tuple(_as_planned(found)) if sharing == "pencils" else tuple(found)
+    return tuple(_as_planned(found)) if mesh == Mesh("pme", "pencils") else tuple(found)
 
 
-def _schedules(ranks: int, sharing: Sharing | None) -> list[list[Task]]:
+def _schedules(ranks: int, mesh: Mesh | None) -> list[list[Task]]:
     """Those of all ranks of a small system, as the core has them."""
     atoms, length = _EDGE**3, _EDGE * _SPACING
     charges = np.where(np.arange(atoms) % 2, 0.5, -0.5)
@@ -81,9 +93,10 @@ def _schedules(ranks: int, sharing: Sharing | None) -> list[list[Task]]:
     places = (np.indices((_EDGE,) * 3).reshape(3, -1).T.astype(np.float64) + 0.5) * _SPACING
     state = State(places, np.zeros((atoms, 3)), np.eye(3) * length)
     of_mesh: dict[str, Any] = {"method": "cutoff"}
-    if sharing is not None:
-        of_mesh = {"pme_grid": (20, 20, 20), "pme_alpha": 3.0}
-    where = RunHere("cpu", ranks, 1, (1, 1, 1), False, "staged", sharing or "distributed")
+    if mesh is not None:
+        of_mesh = {"method": mesh.method} | _GRIDS[mesh.method]
+    sharing: Sharing = "distributed" if mesh is None else mesh.sharing
+    where = RunHere("cpu", ranks, 1, (1, 1, 1), False, "staged", sharing)
     engine: Any = make_engine(
         system.arrays(),
         Nonbonded(cutoff=0.6, **of_mesh).resolve(state.box),

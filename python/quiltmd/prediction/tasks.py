@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import QuiltError
 from .machine import Costs
 from .plan import Plan
-from .step_kinds import LOCAL, MAIN, Kind, Place, kinds_of_step
+from .step_kinds import LOCAL, MAIN, Kind, Mesh, Place, kinds_of_step
 
 Numbers = NDArray[np.int32]
 
@@ -37,8 +37,16 @@ COSTS: dict[str, tuple[str, str]] = {
     "pme.rows.back": ("inverse", "half_plane_points"),
     "pme.inverse": ("inverse", "plane_points"),
     "pme.gather": ("gather", "atoms"),
+    "fmm.spread": ("spread", "atoms"),
+    "fmm.restrict": ("restrict", "plane_points"),
+    "fmm.stencil": ("stencil", "stencil_terms"),
+    "fmm.levels": ("levels", "level_terms"),
+    "fmm.prolong": ("prolong", "plane_points"),
+    "fmm.gather": ("gather", "atoms"),
     "integrate": ("integrate", "atoms"),
 }
+
+_MOMENTS = ("fmm.charged",)  # that others wait for, at which nothing is done
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,8 @@ class _Builder:
     def build(self, with_mesh: bool) -> Graph:
         groups: list[Group] = []
         has_mesh = with_mesh and bool(self.plan.ranks["planes"].any())
-        kinds = kinds_of_step(self.plan.count > 1, self.plan.sharing if has_mesh else None)
+        mesh = Mesh(self.plan.method, self.plan.sharing) if has_mesh else None
+        kinds = kinds_of_step(self.plan.count > 1, mesh)
         for kind in kinds:
             before = [groups[number] for number in kind.before]
             if kind.is_message and any(kinds[number].is_message for number in kind.before):
@@ -164,6 +173,8 @@ class _Builder:
             return self._send(kind.sends, kind.name, kind.place, before)
         if kind.awaits:
             return self._receive(kind.awaits, kind.name, kind.place, before)
+        if kind.name in _MOMENTS:
+            return self._at_once(kind.name, kind.place, before)
         return self._one(kind.name, kind.place, before)
 
     def _times(self, cost: str, units: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
