@@ -216,6 +216,7 @@ struct Scenario {
   bool two_baths = false;
   bool alchemy = false;
   bool collective = false;  // restraints
+  bool fmm = false;
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -239,7 +240,9 @@ constexpr Scenario kScenarios[] = {
     {"alchemical atoms, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
      "cell_rescaling", false, false, false, true},
     {"collective restraints, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
-     "cell_rescaling", false, false, false, false, true}};
+     "cell_rescaling", false, false, false, false, true},
+    {"fast multipoles, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 2,
+     "monte_carlo", false, false, false, false, false, true}};
 
 // These, every thermostat and every barostat.
 std::vector<Scenario> scenarios() {
@@ -321,6 +324,12 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
   nonbonded.electrostatics = c.pme ? Electrostatics::kPme : Electrostatics::kCutoff;
   nonbonded.alpha = c.pme ? 3 : 0;
   nonbonded.grid = {32, 32, 32};
+  if (c.fmm) {
+    nonbonded.electrostatics = Electrostatics::kFmm;
+    nonbonded.alpha = 0;
+    nonbonded.bandwidth = 9;
+    nonbonded.grid = {16, 16, 16};
+  }
   if (c.dispersion_mesh) {
     nonbonded.switching = Switching::kMesh;
     nonbonded.dispersion_alpha = 3.3;
