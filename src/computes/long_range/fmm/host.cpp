@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From level to level on the CPU, and the list of the kernels.
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "computes/long_range/fmm/host_kernels.h"
 #include "computes/long_range/pme/mesh_frame.h"
@@ -16,19 +18,25 @@ const int32_t* row_of(const int32_t* grid, Int3 n, int x, int y) {
   return grid + (int64_t{onto_grid(x, n.x)} * n.y + onto_grid(y, n.y)) * n.z;
 }
 
-// Integers: weights add up to 2^15, so a sum needs 47 bits.
-int32_t restricted_point(const int32_t* fine, Int3 n, int x, int y, int z) {
-  int64_t sum = 0;
+// Of the rows of the fine grid that make up a row of the coarse one, the sum. Integers: all weights add up to
+// 2^15, so sums need 47 bits.
+void sum_fine_rows(const int32_t* fine, Int3 n, int x, int y, std::vector<int64_t>& sums) {
+  std::fill(sums.begin(), sums.end(), 0);
   for (int i = 0; i <= kFmmOrder; ++i)
     for (int j = 0; j <= kFmmOrder; ++j) {
       const int32_t* const row = row_of(fine, n, 2 * x + i, 2 * y + j);
-      int64_t along = 0;
-      for (int k = 0; k <= kFmmOrder; ++k)
-        along += int64_t{kRefinement[static_cast<size_t>(k)]} * row[onto_grid(2 * z + k, n.z)];
-      sum += kRefinement[static_cast<size_t>(i)] * kRefinement[static_cast<size_t>(j)] * along;
+      const int64_t weight =
+          kRefinement[static_cast<size_t>(i)] * kRefinement[static_cast<size_t>(j)];
+      for (size_t z = 0; z < sums.size(); ++z) sums[z] += weight * row[z];
     }
-  const int64_t half = int64_t{1} << (kRefinementBits - 1);
-  return static_cast<int32_t>((sum + half) >> kRefinementBits);
+}
+
+int32_t restricted_point(const std::vector<int64_t>& sums, int z) {
+  const auto n = static_cast<int>(sums.size());
+  int64_t sum = int64_t{1} << (kRefinementBits - 1);
+  for (int k = 0; k <= kFmmOrder; ++k)
+    sum += kRefinement[static_cast<size_t>(k)] * sums[static_cast<size_t>(onto_grid(2 * z + k, n))];
+  return static_cast<int32_t>(sum >> kRefinementBits);
 }
 
 // Planes [first, end) of the coarse grid.
@@ -36,10 +44,13 @@ void restrict_planes(const int32_t* fine, Int3 fine_points, int32_t* coarse, int
                      ThreadGroup& threads) {
   const Int3 n{fine_points.x / 2, fine_points.y / 2, fine_points.z / 2};
   threads.parallel_for(end - first, 1, [&](int from, int to, int) {
+    std::vector<int64_t> sums(static_cast<size_t>(fine_points.z));
     for (int x = first + from; x < first + to; ++x)
-      for (int y = 0; y < n.y; ++y)
-        for (int z = 0; z < n.z; ++z)
-          coarse[(int64_t{x} * n.y + y) * n.z + z] = restricted_point(fine, fine_points, x, y, z);
+      for (int y = 0; y < n.y; ++y) {
+        sum_fine_rows(fine, fine_points, x, y, sums);
+        int32_t* const row = coarse + (int64_t{x} * n.y + y) * n.z;
+        for (int z = 0; z < n.z; ++z) row[z] = restricted_point(sums, z);
+      }
   });
 }
 
@@ -57,30 +68,30 @@ struct Parents {
   }
 };
 
-// Adds to a row of the fine grid.
-void prolong_row(const float* coarse, Int3 n, int x, int y, float* row) {
+// Adds to a row of the fine grid; `sums` has room for one of the coarse grid.
+void prolong_row(const float* coarse, Int3 n, int x, int y, std::vector<float>& sums, float* row) {
   const Parents px(x, n.x), py(y, n.y);
   const int ny = n.y / 2, nz = n.z / 2;
+  std::fill(sums.begin(), sums.end(), 0.0f);
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      const float* const from = coarse + (int64_t{px.point[i]} * ny + py.point[j]) * nz;
+      const float weight = px.weight[i] * py.weight[j];
+      for (size_t z = 0; z < sums.size(); ++z) sums[z] += weight * from[z];
+    }
   for (int z = 0; z < n.z; ++z) {
     const Parents pz(z, n.z);
-    float sum = 0;
-    for (int i = 0; i < 3; ++i)
-      for (int j = 0; j < 3; ++j) {
-        const float* const from = coarse + (int64_t{px.point[i]} * ny + py.point[j]) * nz;
-        float along = 0;
-        for (int k = 0; k < 3; ++k) along += pz.weight[k] * from[pz.point[k]];
-        sum += px.weight[i] * py.weight[j] * along;
-      }
-    row[z] += sum;
+    for (int k = 0; k < 3; ++k) row[z] += pz.weight[k] * sums[static_cast<size_t>(pz.point[k])];
   }
 }
 
 void prolong_planes(const float* coarse, Int3 n, GridRange planes, float* fine,
                     ThreadGroup& threads) {
   threads.parallel_for(planes.count, 1, [&](int begin, int end, int) {
+    std::vector<float> sums(static_cast<size_t>(n.z / 2));
     for (int x = planes.first + begin; x < planes.first + end; ++x)
       for (int y = 0; y < n.y; ++y)
-        prolong_row(coarse, n, x, y, fine + (int64_t{x} * n.y + y) * n.z);
+        prolong_row(coarse, n, x, y, sums, fine + (int64_t{x} * n.y + y) * n.z);
   });
 }
 
