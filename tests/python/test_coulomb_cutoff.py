@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 from boxes import digest, engine, relative_rms, state_of, water_box
 
 import quiltmd
-from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, VelocityVerlet
+from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System, VelocityVerlet
+from quiltmd.description.coulomb_cutoff import with_coulomb_cutoff
 from quiltmd.running.config import build_config
 from quiltmd.running.identity import changed_settings
 
@@ -160,7 +162,58 @@ def test_settings_follow_each_other() -> None:
     assert stated.overridden({"coulomb_cutoff": 0.7}).pme_grid is None
 
 
-def test_a_run_goes_on_with_the_one_it_had() -> None:
+@pytest.fixture(scope="module")
+def sea() -> tuple[System, Any]:
+    """81,000 atoms of water, and their box."""
+    system, state = water_box((6, 6, 6))
+    return system.tile(5, 5, 5), 5 * np.asarray(state.box)
+
+
+def test_large_systems_of_water_have_a_shorter_one_by_default(sea: tuple[System, Any]) -> None:
+    system, box = sea
+    assert with_coulomb_cutoff(system, Nonbonded(), box).coulomb_cutoff == 0.7
+    assert with_coulomb_cutoff(system, Nonbonded(cutoff=1.0), box).coulomb_cutoff == 0.78
+    # A shifted potential changes no force, and so no bit.
+    shifted = Nonbonded(potential_shift=True)
+    assert with_coulomb_cutoff(system, shifted, box).coulomb_cutoff == 0.7
+    assert with_coulomb_cutoff(system, Nonbonded(coulomb_cutoff=0.8), box).coulomb_cutoff == 0.8
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pme_split": "gaussian"},
+        {"pme_alpha": 3.0, "pme_grid": (128, 128, 128)},
+        {"pme_bandwidth": 10.0, "pme_grid": (128, 128, 128)},
+        {"pme_order": 4},
+        {"pme_window": 0.0},
+        {"pme_tolerance": 1e-5},  # the finer grid would take more than the pairs
+        {"switching": "potential", "switch_distance": 0.8},
+        {"lennard_jones": "pme"},
+        {"method": "reaction-field"},
+        {"method": "cutoff"},
+        {"method": "fmm"},
+    ],
+)
+def test_settings_that_leave_one_cutoff(sea: tuple[System, Any], settings: dict[str, Any]) -> None:
+    nonbonded = Nonbonded(**settings)
+    assert with_coulomb_cutoff(sea[0], nonbonded, sea[1]) is nonbonded
+
+
+def test_systems_that_leave_one_cutoff(sea: tuple[System, Any]) -> None:
+    """Small ones, those of atoms with Lennard-Jones, those without a box, stated settings."""
+    system, box = sea
+    small, state = water_box((6, 6, 6))
+    everywhere = replace(system, lj_types=np.zeros_like(system.lj_types))
+    assert np.asarray(system.lj_a)[0, 0] > 0
+    stated = replace(system, nonbonded=Nonbonded())
+    for others in ((small, state.box), (everywhere, box), (system, None), (stated, box)):
+        assert with_coulomb_cutoff(others[0], Nonbonded(), others[1]).coulomb_cutoff is None
+    # Of a small one in a tiled box its copies count.
+    assert with_coulomb_cutoff(small, Nonbonded(), box, copies=125).coulomb_cutoff == 0.7
+
+
+def test_a_run_states_what_was_chosen_and_goes_on_with_it() -> None:
     begun = build_config(MINIMAL)
     physics = begun.physics(3 * np.eye(3))
     assert physics["nonbonded.coulomb_cutoff"] == 0.9

@@ -100,7 +100,13 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
     parts = _parts(settings, source)
     first = parts[0].config
     system, state = load_system(first)
-    parts = [replace(part, config=part.config.following(system)) for part in parts]
+    parts = [
+        replace(
+            part,
+            config=part.config.following(system).with_coulomb_cutoff(system, state.box),
+        )
+        for part in parts
+    ]
     warn_of_no_effect(parts[0].config, system)
     check_velocities(first, state)
     for part in parts:

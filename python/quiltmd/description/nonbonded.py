@@ -82,7 +82,8 @@ class Nonbonded:
         of all energies is the same within the tolerance; direct and reciprocal energies differ.
     coulomb_cutoff:
         Cutoff of the direct sum of charges, nm, at most `cutoff`, which is that of Lennard-Jones;
-        None: `cutoff`.  A shorter one makes pair forces cheaper and the grid finer, with the same
+        None: `cutoff`, or 7/9 of it in large systems of water (see the theory of nonbonded forces).
+        A shorter one makes pair forces cheaper and the grid finer, with the same
         error of forces, since atoms without Lennard-Jones interactions (most of those of water)
         then have fewer partners.  It needs a prolate split, and `lennard_jones` "cutoff"
         without switching.
@@ -186,8 +187,8 @@ class Nonbonded:
     coulomb_cutoff: Annotated[Nanometres | None, PME] = Field(
         default=None,
         ge=_SHORTEST_CUTOFF,
-        description="Cutoff of direct-space Coulomb interactions, nm, at most the cutoff (the "
-        "default); needs a prolate split.",
+        description="Cutoff of direct-space Coulomb interactions, nm, at most the cutoff; "
+        "default: the cutoff, or 7/9 of it in large systems of water. Needs a prolate split.",
     )
     pme_alpha: Annotated[PerNanometre | None, PME] = Field(
         default=None,

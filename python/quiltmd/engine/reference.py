@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.coulomb_cutoff import with_coulomb_cutoff
 from ..description.nonbonded import Nonbonded
 from ..description.permittivity import without_permittivity
 from ..description.state import State
@@ -41,6 +42,7 @@ def reference_virial(
 def _reference(system: System, state: State, nonbonded: Nonbonded | None) -> dict[str, Any]:
     chosen = nonbonded or system.nonbonded or Nonbonded.default(state.box)
     system, chosen = without_permittivity(system, chosen)
+    chosen = with_coulomb_cutoff(system, chosen, state.box)
     result: dict[str, Any] = load_core().reference(
         system.arrays(), chosen.resolve(state.box), state.box, state.positions
     )

@@ -80,6 +80,7 @@ def start(
             folder.refuse_to_replace()
         system, state = load_system(config)
         config = _with(config, config.following(system))
+        config = _with(config, config.with_coulomb_cutoff(system, state.box))
         warn_of_no_effect(config, system)
         check_velocities(config, state)
         check_overlaps(system, state)

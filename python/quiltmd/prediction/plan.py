@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.coulomb_cutoff import with_coulomb_cutoff
 from ..description.dynamics import resolve_dynamics
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
@@ -121,7 +123,9 @@ class Planner:
             raise QuiltError("predictions need a periodic box, and there is none: give one (box)")
         self.box: NDArray[np.float64] = state.box * np.array(tile)[:, None]
         system, nonbonded = without_permittivity(system, nonbonded)
-        settings = nonbonded.resolve(self.box)
+        settings = with_coulomb_cutoff(system, nonbonded, self.box, math.prod(tile)).resolve(
+            self.box
+        )
         self.grid: tuple[int, int, int] = tuple(settings["pme_grid"])
         self.timestep, self.long_range_every = integrator.timestep, integrator.long_range_every
         self.has_mesh = settings["method"] in ("pme", "fmm")

@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from ..description.constant_pressure import with_interval
+from ..description.coulomb_cutoff import with_coulomb_cutoff
 from ..description.dynamics import resolve_dynamics
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator
@@ -290,6 +291,13 @@ class Config(Section):
         """A copy with these nonbonded settings, but for those given here."""
         given: dict[str, Any] = {key: getattr(self.nonbonded, key) for key in self._stated}
         return self.model_copy(update={"nonbonded": nonbonded.overridden(given)})
+
+    def with_coulomb_cutoff(
+        self: AnyConfig, system: System, box: NDArray[np.float64] | None
+    ) -> AnyConfig:
+        """A copy that states the Coulomb cutoff, where it is left open and is chosen shorter."""
+        chosen = with_coulomb_cutoff(system, self.nonbonded, box)
+        return self if chosen is self.nonbonded else self.model_copy(update={"nonbonded": chosen})
 
     def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
         """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.

@@ -113,7 +113,7 @@ def start(
         else:
             state = begin
         state = replace(state, step=config.run.first_step)
-        config = config.with_mesh(state.box)
+        config = config.with_coulomb_cutoff(system, state.box).with_mesh(state.box)
         check_overlaps(system, state)
         check_selections(config, system)
         check_reporters(config)

@@ -33,6 +33,7 @@ from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
 from ..description.checks import LAST_STEP, frozen, real_number, whole_number
 from ..description.collective import changed_centres
 from ..description.constant_pressure import check_cell, with_interval
+from ..description.coulomb_cutoff import with_coulomb_cutoff
 from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
 from ..description.external_force import ExternalForce
 from ..description.impulses import check_impulses
@@ -239,7 +240,7 @@ class Simulation(Readout):
         """Makes engines of this system and these settings, on any device."""
         # With self in the lambda, a simulation that is dropped would stay.
         system, settings = without_permittivity(self.system, self.nonbonded)
-        nonbonded = settings.resolve(box)
+        nonbonded = with_coulomb_cutoff(system, settings, box).resolve(box)
         dynamics = resolve_dynamics(
             self.integrator,
             self.thermostat,
