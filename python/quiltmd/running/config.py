@@ -295,8 +295,10 @@ class Config(Section):
     def with_coulomb_cutoff(
         self: AnyConfig, system: System, box: NDArray[np.float64] | None
     ) -> AnyConfig:
-        """A copy that states the Coulomb cutoff, where it is left open and is chosen shorter."""
+        """A copy that states the Coulomb cutoff of PME, where it is left open."""
         chosen = with_coulomb_cutoff(system, self.nonbonded, box)
+        if chosen.method == "pme" and chosen.coulomb_cutoff is None:
+            chosen = replace(chosen, coulomb_cutoff=chosen.cutoff)
         return self if chosen is self.nonbonded else self.model_copy(update={"nonbonded": chosen})
 
     def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
