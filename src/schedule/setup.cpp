@@ -78,7 +78,8 @@ void make_fmm_tables(Setup& setup) {
   if (!setup.fmm) setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
   if (setup.fmm->fit.orthogonal() && !is_orthogonal(lattice_of(box, setup.nonbonded.grid)))
     throw Error(
-        "the stencil of the fast multipole method was chosen for a rectangular box, and this one is "
+        "the stencil of the fast multipole method was chosen for a rectangular box, and this one "
+        "is "
         "skewed: start a new simulation, or leave out the box of the stencil (fmm_box)");
 }
 

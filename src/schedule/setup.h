@@ -42,9 +42,9 @@ struct Setup {
                          // apart, nm
   double total_mass = 0;
   Molecules molecules;
-  std::shared_ptr<const FmmTables> fmm;  // null where there is no such sum
-  double restraint_strength = 1;         // see Conditions
-  Lambdas lambdas{};                     // with take_lambdas()
+  std::shared_ptr<const FmmTables> fmm;     // null where there is no such sum
+  double restraint_strength = 1;            // see Conditions
+  Lambdas lambdas{};                        // with take_lambdas()
   std::vector<double> restraint_centres;    // of collective restraints
   std::vector<uint8_t> bath_of_group;       // empty: one heat bath has all
   std::vector<double> constraint_rotation;  // by heat bath: of constraint_loss.h, 1/(amu nm^2)

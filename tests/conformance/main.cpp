@@ -18,9 +18,9 @@ int run_on(Device& device) {
   const auto cpu = make_device("cpu", 2);
   const Pair devices{device, *cpu};
   std::vector<Case> all;
-  for (const auto& suite : {layout_cases, pair_cases, solvent_cases, bonded_cases, mesh_cases,
-                            fmm_cases, motion_cases, exchange_cases, memory_cases,
-                            collective_cases}) {
+  for (const auto& suite :
+       {layout_cases, pair_cases, solvent_cases, bonded_cases, mesh_cases, fmm_cases, motion_cases,
+        exchange_cases, memory_cases, collective_cases}) {
     const std::vector<Case> cases = suite(devices);
     all.insert(all.end(), cases.begin(), cases.end());
   }

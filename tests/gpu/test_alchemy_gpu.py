@@ -225,8 +225,7 @@ def test_bits_of_a_hybrid() -> None:
             calm.system,
             start,
             settings(state),
-            "cuda",
-            ranks=ranks,
+            "cuda:0" + ",0" * (ranks - 1),
             integrator=quiltmd.LangevinMiddle(timestep=0.001, seed=3),
         )
         run.run(60)

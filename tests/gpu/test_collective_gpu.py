@@ -60,7 +60,7 @@ def test_stops_and_blocks_do_not_matter(water: Any, barostat: Any) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_on_one_gpu_do_not_matter(water: Any, ranks: int) -> None:
-    one, several = simulate(water, "cuda"), simulate(water, "cuda:0", ranks=ranks)
+    one, several = simulate(water, "cuda"), simulate(water, "cuda:0" + ",0" * (ranks - 1))
     for simulation in (one, several):
         simulation.run(100)
         simulation.set_conditions(centres={"size": 0.35, "angle_2": 95.0}, restraints=0.7)

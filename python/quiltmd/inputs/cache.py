@@ -29,6 +29,7 @@ import numpy as np
 
 from ..description.alchemy import Alchemy, ChangedTerms
 from ..description.boresch import BoreschRestraint
+from ..description.collective import AtomGroup, Collective, CollectiveRestraint
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
@@ -59,6 +60,9 @@ _CLASSES: dict[str, Any] = {
         Alchemy,
         ChangedTerms,
         BoreschRestraint,
+        AtomGroup,
+        CollectiveRestraint,
+        Collective,
         Nonbonded,
         ImplicitSolvent,
     )
