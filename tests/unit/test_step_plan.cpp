@@ -294,7 +294,7 @@ void nonsense_is_refused_by_name() {
   check_refused({integrator("langevin_middle", 5), std::nullopt, barostat()},
                 "multiple of long_range_every");
   check_refused({integrator("langevin_middle"), std::nullopt, barostat("hoover")},
-                "cell_rescaling, berendsen, monte_carlo");
+                "berendsen, cell_rescaling, monte_carlo");
   check_refused({integrator("velocity_verlet"), std::nullopt, barostat("monte_carlo")},
                 "needs a temperature");
   check_refused({of_groups(), rescaling(), {}}, "contains a thermostat");
