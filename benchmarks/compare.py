@@ -23,7 +23,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +155,7 @@ def converged_forces(
     """Forces (N, 3), kJ/mol/nm, with Ewald errors below 1e-7 of their rms."""
     alpha = 4.2 / options.cutoff  # erfc(4.2) is 3e-9
     spacing = 0.22 / alpha
-    settings = asdict(settings_of(options)) | {
+    settings = settings_of(options).resolve(state.box) | {
         "pme_order": 8,
         "pme_alpha": alpha,
         "pme_bandwidth": 0.0,

@@ -153,10 +153,10 @@ def test_restart(waters: dict[str, Pair], name: str, ensemble: str) -> None:
 @pytest.mark.parametrize("device", ["cuda:0,0", "cuda:0,0,0"])
 @pytest.mark.parametrize("name", [*MODELS, "five, many"])
 def test_ranks(waters: dict[str, Pair], name: str, ensemble: str, device: str) -> None:
-    plan = dynamics(ensemble)
-    ranks = quiltmd.Simulation(*waters[name], integrator=plan, device=device)
+    plan, settings = dynamics(ensemble), quiltmd.Nonbonded(coulomb_cutoff=0.9)
+    ranks = quiltmd.Simulation(*waters[name], settings, plan, device=device)
     ranks.run(120)
-    one = Run(*waters[name], plan, quiltmd.Nonbonded()).advance(120)
+    one = Run(*waters[name], plan, settings).advance(120)
     assert quiltmd.digest(ranks.state()) == one.digest()
 
 
