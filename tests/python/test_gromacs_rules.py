@@ -235,14 +235,6 @@ REFUSED = {
         topology(bonds="1 2 10 0.3 0.2 0.4 100"),
         r"line 15: a restraint \(function type 10\) needs 0 <= low <= up1 <= up2",
     ),
-    "second state of a bond": (
-        topology(bonds="1 2 1 0.1 100 0.1 200"),
-        r"line 15: a second state \(free-energy perturbation\) that differs",
-    ),
-    "second state of an atom": (
-        topology(atoms={2: "2 AA 1 M B 1 0.5 12 AA"}),
-        "line 11: a second state of an atom",
-    ),
     "behind a section": (
         topology(terms="[ angles ] 1 2 3 1 100 200"),
         r"line 18: '1 2 3 1 100 200' must be on a line of its own after \[ angles \]",

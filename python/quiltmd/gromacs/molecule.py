@@ -159,8 +159,8 @@ class Molecule:
         self.types.append(states[self._end][0])
         self.charges.append(states[self._end][1])
         self.masses.append(mass)
-        inert = self._types.lennard_jones.is_inert(name)
-        self.vanishing.append(differs and second_charge == 0 and inert)
+        vanishes = differs and second_charge == 0 and self._types.lennard_jones.is_inert(name)
+        self.vanishing.append(vanishes)
 
     def _second_state(self, line: Line) -> tuple[str, float, float]:
         """Type, charge and mass of the second state of an atom."""
