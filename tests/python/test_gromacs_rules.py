@@ -264,6 +264,12 @@ def test_refused(name: str, tmp_path: Path) -> None:
     assert str(caught.value).startswith(str(path))
 
 
+def test_types_without_atoms_need_no_parameters_with_others(tmp_path: Path) -> None:
+    path = tmp_path / "chain.top"
+    path.write_text(topology(atom_types=f"{SIGMA}\nCC 12 12.011 0.0 A 0.3 -0.5"))
+    assert len(describe(path).system.lj_a) == 2
+
+
 def test_conditions_end_with_their_file(tmp_path: Path) -> None:
     (tmp_path / "half.itp").write_text("#ifdef FLEXIBLE\n")
     path = tmp_path / "chain.top"

@@ -403,7 +403,10 @@ BAD_PSF = {
     "word": (("       1       5", "       x       5"), "!NBOND: 'x' is not a whole number"),
     "charge": (("-0.300000       14", "-0.30x000       14"), "line 8, atom 1: the charge"),
     "fixed": (("14.0070           0", "14.0070           1"), r"line 8, atom 1: fixed atoms"),
-    "again": (("5 !NDON", "       0 !NBOND\n\n       5 !NDON"), "!NBOND: this section stands here"),
+    "again": (
+        ("5 !NDON", "       0 !NBOND\n\n       5 !NDON"),
+        "!NBOND: this section occurs a second time",
+    ),
     "no atoms": (("33 !NATOM", "33 !NOTHING"), "no section !NATOM"),
 }
 

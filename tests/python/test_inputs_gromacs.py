@@ -380,7 +380,11 @@ BAD = {
         "there is no atom type opls_C9: is its force field included",
     ),
     "order": ("2 opls_C2 1", "3 opls_C2 1", "expected the line of atom 2 of Chain"),
-    "state": ("0.15 13.0", "0.15 13.0 opls_C2 0.1 12", r"a second state .* is not supported"),
+    "state": (
+        "0.15 13.0",
+        "0.15 13.0 opls_C2 0.1 12",
+        r"no parameters in \[ bondtypes \] for CM-HC",
+    ),
     "molecule": ("SOL 3", "SUL 3", "there is no molecule type SUL: is its file included"),
     "molecules": ("[ molecules ]\nSOL 3\nChain 2\nSOL 2\n", "", r"no \[ molecules \]"),
     "pair": ("1 4 1\n", "1 7 1\n", "a pair that is not excluded"),

@@ -176,7 +176,7 @@ def test_lines_that_end_before_the_mass_are_refused(tmp_path: Path) -> None:
         (lambda text: text.partition("       2 !NBOND")[0], "no section !NBOND"),
         (
             lambda text: f"{text}\n       0 !NBOND\n\n",
-            "line 30: !NBOND: this section stands",
+            "line 30: !NBOND: this section occurs",
         ),
     ],
 )
