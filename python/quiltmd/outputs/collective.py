@@ -11,7 +11,7 @@ from typing import Protocol
 from ..description.checks import whole_number
 from ..description.collective import CollectiveReading, read_collective
 from ..errors import QuiltError
-from .files import GrowingFile, Mark
+from .files import FileWriter, GrowingFile, Mark
 from .readout import Readout
 from .reporters import Need
 
@@ -27,7 +27,7 @@ class Bias(Protocol):
         """The energy of a point, of what was added before a time, ps."""
 
 
-class CollectiveReporter:
+class CollectiveReporter(FileWriter):
     """Collective restraints as rows of a CSV file.
 
     Columns: step; time, ps; then of each restraint NAME, its value (nm, degrees or contacts),
@@ -122,18 +122,6 @@ class CollectiveReporter:
             values = [now[name].value for name in self._bias.variables]
             texts.append(f"{self._bias.energy(values, frame.time):.6f}")
         self._file.append((",".join(texts) + "\n").encode("ascii"))
-
-    def sync(self) -> None:
-        """Returns when all rows are on the disk; QuiltError where the file was removed."""
-        self._file.sync()
-
-    def mark(self) -> Mark:
-        """How far the file is now."""
-        return self._file.mark()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
 
 
 def _work(before: CollectiveReading, now: CollectiveReading) -> float:

@@ -302,6 +302,24 @@ class GrowingFile:
         return same and stat.S_ISREG(mine.st_mode)
 
 
+class FileWriter:
+    """Base of what writes to one growing file."""
+
+    _file: GrowingFile
+
+    def sync(self) -> None:
+        """Returns when all is on the disk; QuiltError where the file was removed."""
+        self._file.sync()
+
+    def mark(self) -> Mark:
+        """How far the file is now."""
+        return self._file.mark()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
 def _checksum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 

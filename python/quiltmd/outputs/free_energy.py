@@ -17,7 +17,7 @@ from ..description.alchemy import Alchemy
 from ..description.checks import whole_number
 from ..description.dynamics import heat_bath
 from ..errors import QuiltError
-from .files import GrowingFile, Mark
+from .files import FileWriter, GrowingFile, Mark
 from .readout import KJ_MOL_PER_NM3, Readout
 from .reporters import Need
 
@@ -29,7 +29,7 @@ _NAMES = {
 }  # GROMACS'
 
 
-class StateEnergyReporter:
+class StateEnergyReporter(FileWriter):
     """Derivatives of the energy by lambda, and energies of all states, a row each.
 
     A CSV table has the columns step; time, ps; lambda_coulomb, lambda_vdw, and lambda_bonded and
@@ -101,18 +101,6 @@ class StateEnergyReporter:
                 "of one state: write a table (.csv), or a file for each state"
             )
         self._file.append(_xvg_row(frame).encode("ascii"))
-
-    def sync(self) -> None:
-        """Returns when all rows are on the disk; QuiltError where the file was removed."""
-        self._file.sync()
-
-    def mark(self) -> Mark:
-        """How far the file is now."""
-        return self._file.mark()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
 
 
 def table_header(alchemy: Alchemy) -> str:

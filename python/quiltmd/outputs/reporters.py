@@ -24,7 +24,7 @@ from ..description.checks import whole_number
 from ..description.selection import select
 from ..errors import QuiltError
 from .checkpoint import write_checkpoint
-from .files import GrowingFile, Mark, writing
+from .files import FileWriter, GrowingFile, Mark, writing
 from .formats import check_contents, open_trajectory
 from .readout import Readout
 from .trajectory import Layout, Snapshot, TrajectoryWriter
@@ -77,7 +77,7 @@ class Reporter(Protocol):
         """
 
 
-class LogReporter:
+class LogReporter(FileWriter):
     """Writes energies, pressure and speed as rows of a CSV file.
 
     Columns: step; time, ps; potential, kinetic, total and conserved energy (total minus the heat
@@ -158,18 +158,6 @@ class LogReporter:
             texts += [f"{value:.6f}" for value in box[np.tril_indices(3)]]
         self._write(f"{frame.step},{','.join(texts)},{self._speed(frame):.4g}")
         self.start_clock(frame)
-
-    def sync(self) -> None:
-        """Returns when all rows are on the disk; QuiltError where the file was removed."""
-        self._file.sync()
-
-    def mark(self) -> Mark:
-        """How far the file is now."""
-        return self._file.mark()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
 
     def _write(self, row: str) -> None:
         self._file.append(f"{row}\n".encode("ascii"))

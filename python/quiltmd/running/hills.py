@@ -20,14 +20,14 @@ from ..description.dynamics import heat_bath
 from ..description.metadynamics import Metadynamics
 from ..description.settings import BOLTZMANN
 from ..errors import QuiltError
-from ..outputs.files import GrowingFile, Mark
+from ..outputs.files import FileWriter, GrowingFile, Mark
 from ..outputs.readout import Readout
 from .simulation import Simulation
 
 F64 = npt.NDArray[np.float64]
 
 
-class Hills:
+class Hills(FileWriter):
     """The hills of a simulation, and the file that they are in.
 
     Parameters
@@ -96,18 +96,6 @@ class Hills:
 
     def report(self, frame: Readout, /) -> None:
         """Nothing: hills are added by `set_at`."""
-
-    def sync(self) -> None:
-        """Returns when all rows are on the disk; QuiltError where the file was removed."""
-        self._file.sync()
-
-    def mark(self) -> Mark:
-        """How far the file is now."""
-        return self._file.mark()
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
 
     def _header(self) -> str:
         names = self._settings.variables
