@@ -10,8 +10,7 @@ CollectiveArrays::CollectiveArrays(const std::vector<CollectiveRestraint>& restr
 }
 
 void CollectiveArrays::add(const CollectiveRestraint& restraint) {
-  CollectiveTerm term{};
-  term.kind = restraint.kind;
+  CollectiveTerm term = term_of(restraint);
   term.bodies = static_cast<int32_t>(restraint.groups.size());
   term.first_body = static_cast<int32_t>(bodies.size());
   term.first_sum = sums;
@@ -20,14 +19,6 @@ void CollectiveArrays::add(const CollectiveRestraint& restraint) {
     term.points = static_cast<int32_t>(restraint.path.size());
     for (const auto& [time, centre] : restraint.path) path.push_back({time, centre});
   }
-  term.exponent = restraint.exponent;
-  term.contact = restraint.contact;
-  for (size_t i = 0; i < restraint.reference.size(); ++i)
-    term.spread +=
-        restraint.groups[0].weights[i] * dot(restraint.reference[i], restraint.reference[i]);
-  term.k = restraint.k;
-  term.width = restraint.width;
-  term.linear = restraint.linear;
   terms.push_back(term);
   for (int role = 0; role < term.bodies; ++role) add_body(restraint, role);
 }

@@ -60,6 +60,21 @@ struct CollectiveTerm {
   double k, width, linear;
 };
 
+// The numbers of a restraint; the places of its groups and of its path in tables are left at zero.
+inline CollectiveTerm term_of(const CollectiveRestraint& restraint) {
+  CollectiveTerm term{};
+  term.kind = restraint.kind;
+  term.exponent = restraint.exponent;
+  term.contact = restraint.contact;
+  for (size_t i = 0; i < restraint.reference.size(); ++i)
+    term.spread +=
+        restraint.groups[0].weights[i] * dot(restraint.reference[i], restraint.reference[i]);
+  term.k = restraint.k;
+  term.width = restraint.width;
+  term.linear = restraint.linear;
+  return term;
+}
+
 // What pulls at the atoms of a restraint. Of centres: `force`, shared out by weights. Else every atom has a
 // force that is `scale` times w (d - c), w (d - c - rotated reference), or the slope of its contacts.
 struct CollectivePull {

@@ -23,20 +23,6 @@ struct Bodies {
   }
 };
 
-CollectiveTerm term_of(const CollectiveRestraint& restraint) {
-  CollectiveTerm term{};
-  term.kind = restraint.kind;
-  term.exponent = restraint.exponent;
-  term.contact = restraint.contact;
-  for (size_t i = 0; i < restraint.reference.size(); ++i)
-    term.spread +=
-        restraint.groups[0].weights[i] * dot(restraint.reference[i], restraint.reference[i]);
-  term.k = restraint.k;
-  term.width = restraint.width;
-  term.linear = restraint.linear;
-  return term;
-}
-
 void add_body_sums(const Bodies& bodies, double* sums) {
   const AtomGroup& group = bodies.restraint.groups[0];
   for (size_t i = 0; i < group.atoms.size(); ++i) {
