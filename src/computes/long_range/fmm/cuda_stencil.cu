@@ -207,7 +207,8 @@ __device__ __forceinline__ long long virial_of(const GpuSweep& op, Int3 at, cons
   return sum;
 }
 
-template <bool kVirial>
+// The potential; or, with kStrain, one part of the virial.
+template <bool kStrain>
 __global__ void __launch_bounds__(kMostThreads, 2)
     stencil_kernel(const __grid_constant__ GpuSweep op, const __grid_constant__ GpuTile t,
                    int charges_or_sums, LaunchTimes* times) {
@@ -216,7 +217,7 @@ __global__ void __launch_bounds__(kMostThreads, 2)
   const int tile_y = t.by_tiles_z(blockIdx.x), tile_z = blockIdx.x - tile_y * t.tiles_z;
   const Int3 corner{op.planes.first + static_cast<int>(blockIdx.y) * t.x, tile_y * t.y,
                     tile_z * t.fours * kFour};
-  const int part = kVirial ? 1 + static_cast<int>(blockIdx.z) : 0;
+  const int part = kStrain ? 1 + static_cast<int>(blockIdx.z) : 0;
   prepare(op, t, arrays, corner, part);
   __syncthreads();
   wait_for_previous();
@@ -236,13 +237,13 @@ __global__ void __launch_bounds__(kMostThreads, 2)
   for (int row = 0; row < kRows; ++row) {
     const Int3 at{corner.x + x, corner.y + y + row, corner.z + four * kFour};
     if (share > 0 || at.x >= planes_end || at.y >= op.points.y) continue;
-    if constexpr (kVirial) {
+    if constexpr (kStrain) {
       virial += virial_of(op, at, sums.v[row]);
     } else {
       store(op, at, sums.v[row]);
     }
   }
-  if constexpr (kVirial) {
+  if constexpr (kStrain) {
     virial = warp_sum(virial);
     if (threadIdx.x % kWarp == 0 && virial != 0) add_fixed(op.energy + kVirial + part - 1, virial);
   }
@@ -286,7 +287,7 @@ GpuTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
   }
 }
 
-template <bool kVirial>
+template <bool kStrain>
 void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
   const GpuTile tile = choose_tile(sweep, context);
   if (tile.bytes() > static_cast<size_t>(context.shared_memory))
@@ -297,8 +298,8 @@ void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
                     static_cast<unsigned>((sweep.points.y + tile.y - 1) / tile.y * tile.tiles_z),
                     static_cast<unsigned>(tile.threads()), tile.bytes(), Start::kEarly};
   shape.blocks_y = static_cast<unsigned>((sweep.planes.count + tile.x - 1) / tile.x);
-  if (kVirial) shape.blocks_z = Symmetric::kParts;
-  launch(context, shape, stencil_kernel<kVirial>, sweep, tile,
+  if (kStrain) shape.blocks_z = Symmetric::kParts;
+  launch(context, shape, stencil_kernel<kStrain>, sweep, tile,
          std::max(tile.charges(), tile.partial_sums()));
 }
 
