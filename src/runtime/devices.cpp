@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string_view>
 
+#include "computes/long_range/fmm/levels.h"
 #include "computes/long_range/pme/setup.h"
 #include "device/cuda/cuda_device.h"
 #include "device/host/kernels.h"
@@ -114,9 +115,7 @@ void check_device_can(const std::string& name, const System& system,
     if (!family.on_gpus && family.acts(system, nonbonded))
       throw Error(std::string(family.forces) +
                   " run only on device cpu: choose device cpu, or leave them out");
-  if (nonbonded.has_fmm())
-    throw Error(
-        "the fast multipole method runs only on device cpu: choose device cpu, or method pme");
+  if (nonbonded.has_fmm()) check_gpu_fmm_grid(nonbonded.grid);
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }
 

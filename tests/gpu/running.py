@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -54,6 +54,24 @@ AT_PRESSURE = {
     "monte carlo": AtPressure(INTEGRATORS["nvt"], barostat=BAROSTATS["monte carlo"]),
 }
 both_ensembles = pytest.mark.parametrize("ensemble", INTEGRATORS)
+
+
+def stated(method: Literal["pme", "fmm"], box: Any) -> quiltmd.Nonbonded:
+    """What is chosen for a box, so that it holds in others."""
+    chosen = quiltmd.Nonbonded(method=method).resolve(box)
+    if method == "fmm":
+        return quiltmd.Nonbonded(
+            method=method,
+            fmm_bandwidth=chosen["pme_bandwidth"],
+            fmm_grid=chosen["pme_grid"],
+            fmm_box=chosen["stencil_box"],
+        )
+    return quiltmd.Nonbonded(
+        pme_order=chosen["pme_order"],
+        pme_bandwidth=chosen["pme_bandwidth"],
+        pme_window=chosen["pme_window"],
+        pme_grid=chosen["pme_grid"],
+    )
 
 
 def usable_gpu() -> dict[str, Any] | None:

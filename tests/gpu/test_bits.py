@@ -8,11 +8,12 @@ from typing import Any
 
 import benchmark_systems
 import pytest
-from running import AT_PRESSURE, INTEGRATORS, Pair, Run, both_ensembles, relaxed, thermal
+from running import AT_PRESSURE, INTEGRATORS, Pair, Run, both_ensembles, relaxed, stated, thermal
 
 import quiltmd
 
 pytestmark = pytest.mark.gpu
+methods = pytest.mark.parametrize("method", ["pme", "fmm"])
 
 
 @pytest.fixture(scope="module")
@@ -67,34 +68,24 @@ def test_restart(warm: Pair, ensemble: str, stop: int) -> None:
 
 
 @both_ensembles
+@methods
 @pytest.mark.parametrize("by", [1.004, 0.97, 1.08])
-def test_another_box(warm: Pair, ensemble: str, by: float) -> None:
+def test_another_box(warm: Pair, ensemble: str, by: float, method: Any) -> None:
     """Blocks go on in another box, with the same patches or others, as in a new engine."""
-    run = Run(*warm, INTEGRATORS[ensemble]).advance(150)
+    nonbonded = stated(method, warm[1].box)
+    run = Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(150)
     run.engine.set_conditions({}, by * warm[1].box)
-    chosen = quiltmd.Nonbonded().resolve(warm[1].box)
-    nonbonded = quiltmd.Nonbonded(
-        pme_order=chosen["pme_order"],
-        pme_bandwidth=chosen["pme_bandwidth"],
-        pme_window=chosen["pme_window"],
-        pme_grid=chosen["pme_grid"],
-    )
     run.engine.minimize(1e4, 20)
     relaxed = run.state()
     again = Run(warm[0], relaxed, INTEGRATORS[ensemble], nonbonded)
     assert run.advance(150).digest() == again.advance(150).digest()
 
 
+@methods
 @pytest.mark.parametrize("dynamics", AT_PRESSURE)
-def test_constant_pressure(warm: Pair, dynamics: str) -> None:
+def test_constant_pressure(warm: Pair, dynamics: str, method: Any) -> None:
     """Any blocks and stops; the box is found on the device, and calls for other patches."""
-    chosen = quiltmd.Nonbonded().resolve(warm[1].box)
-    nonbonded = quiltmd.Nonbonded(
-        pme_order=chosen["pme_order"],
-        pme_bandwidth=chosen["pme_bandwidth"],
-        pme_window=chosen["pme_window"],
-        pme_grid=chosen["pme_grid"],
-    )
+    nonbonded = stated(method, warm[1].box)
     squeezed = AT_PRESSURE[dynamics]
     plans = [(300,), (100,) * 3, (1,) * 60 + (240,), (7, 31, 1, 111, 150)]
     runs = [Run(*warm, squeezed, nonbonded).advance(*plan) for plan in plans]
@@ -107,9 +98,11 @@ def test_constant_pressure(warm: Pair, dynamics: str) -> None:
 
 
 @both_ensembles
-def test_lennard_jones_pme(warm: Pair, ensemble: str) -> None:
-    """A second mesh in every step, in blocks of any length, and across a stop."""
-    nonbonded = quiltmd.Nonbonded(lennard_jones="pme")
+@pytest.mark.parametrize(
+    "nonbonded", [quiltmd.Nonbonded(lennard_jones="pme"), quiltmd.Nonbonded(method="fmm")]
+)
+def test_other_long_range_sums(warm: Pair, ensemble: str, nonbonded: quiltmd.Nonbonded) -> None:
+    """A second mesh in every step, or levels: in blocks of any length, and across a stop."""
     plans = [(200,), (10,) * 20, (1,) * 60 + (140,), (33, 167)]
     runs = [Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(*plan) for plan in plans]
     first = Run(*warm, INTEGRATORS[ensemble], nonbonded).advance(77)

@@ -179,6 +179,23 @@ def test_lennard_jones_pme(peptide: Pair, by_rule: bool, record_property: Any) -
     check_alike(on_gpu, Run(system, state, nonbonded=nonbonded, device="cpu"))
 
 
+@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 2e-4])
+def test_fmm(jac_system: Pair, tolerance: float, record_property: Any) -> None:
+    """Against double precision, and the CPU to the rounding of single precision."""
+    settings = quiltmd.Nonbonded(method="fmm", fmm_tolerance=tolerance)
+    energies, forces = quiltmd.reference(*jac_system, settings)
+    on_gpu = Run(*jac_system, nonbonded=settings)
+    check(on_gpu, energies, forces, record_property)
+    check_alike(on_gpu, Run(*jac_system, nonbonded=settings, device="cpu"))
+
+
+def test_fmm_in_a_truncated_octahedron(octahedron: tuple[Path, Path]) -> None:
+    pair = quiltmd.load(*octahedron, constraints="h-bonds")
+    settings = quiltmd.Nonbonded(method="fmm")
+    gpu, cpu = (Run(*pair, nonbonded=settings, device=device) for device in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
+
+
 def test_tabulated_pairs_agree_with_the_cpu(peptide: Pair) -> None:
     """Lennard-Jones at a thousand distances."""
     system, state = peptide
@@ -242,7 +259,7 @@ def check_virial(pair: Pair, settings: quiltmd.Nonbonded) -> None:
     np.testing.assert_allclose(found["kinetic"], again["kinetic"], rtol=1e-7, atol=1e-3)
 
 
-@pytest.mark.parametrize("method", ["pme", "cutoff"])
+@pytest.mark.parametrize("method", ["pme", "fmm", "cutoff"])
 def test_virial_of_a_peptide(peptide: Pair, method: Any) -> None:
     check_virial(peptide, quiltmd.Nonbonded(cutoff=0.8, method=method))
 

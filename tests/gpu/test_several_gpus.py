@@ -33,6 +33,11 @@ PLANS: dict[str, dict[str, Any]] = {
         "nonbonded": quiltmd.Nonbonded(lennard_jones="pme"),
     },
     "two cutoffs": {**NVT, "nonbonded": quiltmd.Nonbonded(coulomb_cutoff=0.7)},
+    "fmm": {**NVT, "nonbonded": quiltmd.Nonbonded(method="fmm")},
+    "fmm with impulses": {
+        "integrator": quiltmd.LangevinMiddle(timestep=0.002, long_range_every=2, seed=3),
+        "nonbonded": quiltmd.Nonbonded(method="fmm"),
+    },
 }
 plans = pytest.mark.parametrize("plan", PLANS)
 on_one = pytest.mark.parametrize("device", ["cuda:0,0", "cuda:0,0,0"])

@@ -207,10 +207,11 @@ def test_what_is_not_there_is_refused_by_name(peptide: Any) -> None:
         Simulation(*skewed, replace(rectangular, cutoff=0.85), device="cpu")
     with pytest.raises(QuiltError, match="fmm needs a periodic box"):
         FMM.resolve(None)
-    with pytest.raises(QuiltError, match="only on device cpu"):
+    odd = Nonbonded(method="fmm", fmm_grid=(62, 62, 62), fmm_bandwidth=10.0)
+    with pytest.raises(QuiltError, match="halved too few times for a GPU"):
         make_engine(
             system.arrays(),
-            FMM.resolve(state.box),
+            odd.resolve(state.box),
             resolve_dynamics(NVE, None),
             replace(Execution("cpu").resolve_here(), device="cuda"),
         )

@@ -47,8 +47,12 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   if (!shape.blocks || !shape.blocks_y || !shape.blocks_z) return;
   constexpr size_t kUsualShared = 32 * 1024;  // leaves room for what a kernel declares itself
   if (shape.shared > kUsualShared) {
+    // As much as there is, not what this launch needs: ranks that share a GPU launch the same kernel from
+    // several threads, with sizes of their own.
+    cudaFuncAttributes own{};
+    cuda_check(cudaFuncGetAttributes(&own, kernel), shape.name);
     cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shape.shared)),
+                                    context.shared_memory - static_cast<int>(own.sharedSizeBytes)),
                shape.name);
   }
   // A multiprocessor divides its memory between cache and shared memory anew only when it is empty.
