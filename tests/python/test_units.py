@@ -212,6 +212,7 @@ def test_options_have_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         wrong.output
     )
     options = ["--timestep", "4 fs", "--annealing", "0:10 K,1 ns:300", "--box", "30 A,3 nm,3"]
+    options += ["--electric-field", "1,0,0", "--fmm-box", "3,0,3,0,0,3"]
     right = CliRunner().invoke(app, ["run", *options, "--ensemble", "NPT"])
     assert "nothing to run" in str(right.exception)
 

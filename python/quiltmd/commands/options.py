@@ -286,17 +286,25 @@ def _parse_box(text: str, units: list[Unit]) -> tuple[float, ...]:
     return tuple(map(_number, parts, of_each))
 
 
-def _parse_vector(text: str, units: list[Unit]) -> list[float]:
-    parts = text.split(",")
-    if len(parts) != 3:
-        raise typer.BadParameter(f"expected X,Y,Z, found {text!r}") from None
-    return list(map(_number, parts, units))
+def _parse_numbers(names: str) -> tuple[Callable[..., list[float]], str]:
+    """Parser of as many numbers as there are names, and the names."""
+    count = names.count(",") + 1
+
+    def parse(text: str, units: list[Unit]) -> list[float]:
+        parts = text.split(",")
+        if len(parts) != count:
+            raise typer.BadParameter(f"expected {names}, found {text!r}")
+        of_each: Sequence[Unit | None] = units or [None] * count
+        return [_number(part, unit) for part, unit in zip(parts, of_each, strict=True)]
+
+    return parse, names
 
 
 # Settings of several numbers: their types, how an option gives them, and what help calls them.
 _PARSERS: dict[tuple[Any, ...], tuple[Callable[..., Any], str]] = {
     (int, int, int): (_parse_grid, "NX,NY,NZ"),
-    (float, float, float): (_parse_vector, "X,Y,Z"),
+    (float,) * 3: _parse_numbers("X,Y,Z"),
+    (float,) * 6: _parse_numbers("AX,BX,BY,CX,CY,CZ"),
     (float, ...): (_parse_box, "A,B,C,..."),
     (HostEntry, ...): (_parse_words, "HOST,..."),
     (tuple[float, float], ...): (_parse_points, "PS:VALUE,..."),
