@@ -44,7 +44,7 @@ def analyse(
     page: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help=f"Page to write. [default: {PAGE} in the first RUN]"
+            "--out", metavar="FILE", help=f"HTML page to write. [default: {PAGE} in the first RUN]"
         ),
     ] = None,
     as_json: AsJson = False,

@@ -27,7 +27,10 @@ InputFiles = Annotated[
 IndexFile = Annotated[
     Path | None,
     typer.Option(
-        "--index", "-n", metavar="FILE", help="GROMACS index file with the groups of an mdp."
+        "--index",
+        "-n",
+        metavar="FILE",
+        help="GROMACS index file with the groups that an mdp file names.",
     ),
 ]
 

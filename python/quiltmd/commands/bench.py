@@ -28,7 +28,9 @@ def bench(
     ] = None,
     tile: Annotated[
         str | None,
-        typer.Option(metavar="NXxNYxNZ", help="Copies along the box vectors, such as 2x2x1."),
+        typer.Option(
+            metavar="NXxNYxNZ", help="Number of copies along each box vector, such as 2x2x1."
+        ),
     ] = None,
     transports: Annotated[
         bool,

@@ -81,8 +81,8 @@ def energy(
 ) -> None:
     """Print the energy terms of a structure or trajectory, kJ/mol.
 
-    For a trajectory choose one frame (--frame) or all (--all-frames, --trajectory).  For all frames
-    --json prints a list with one object for each.
+    For a trajectory choose one frame (--frame) or all (--all-frames, --trajectory).  With
+    all frames, --json prints a list with an object for each frame.
     """
     if (trajectory is not None) + all_frames + (frame is not None) > 1:
         raise QuiltError("give one of --frame, --all-frames and --trajectory")

@@ -32,7 +32,7 @@ def exchange(
         list[Path] | None,
         typer.Argument(
             metavar="[CONFIG] [TOPOLOGY] [COORDINATES]",
-            help="Configuration (TOML); topology and coordinates, instead of those of the file.",
+            help="Configuration (TOML); topology and coordinates override those of the file.",
         ),
     ] = None,
     topology: Annotated[

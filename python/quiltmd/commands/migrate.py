@@ -22,8 +22,8 @@ def migrate(
     """Move a running simulation to another device.
 
     The simulation moves within about a second and reports it on its own terminal; if the device
-    cannot be used, it stays where it is.  On a device of the same kind the results are bitwise the
-    same.  To move a replica exchange, stop it and resume it with other --devices.
+    cannot be used, the simulation stays where it is.  On a device of the same kind the results are
+    bitwise the same.  To move a replica exchange, stop it and resume it with other --devices.
     """
     ask_to_migrate(run, to)
     say(f"{run}: asked to move to {to}")

@@ -42,7 +42,11 @@ def predict_command(
         str, typer.Option(metavar="N,...", help="Numbers of ranks; 1..1024 means 1,2,4,...,1024.")
     ] = "1..64",
     machine: Annotated[
-        str, typer.Option(metavar="NAME|FILE.toml", help="Machine whose speed is predicted.")
+        str,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="Machine: a known name, such as h200-nvlink or cpu, or a description.",
+        ),
     ] = "h200-nvlink",
     profile: Annotated[
         Path | None,
@@ -89,8 +93,9 @@ def predict_command(
 ) -> None:
     """Predict the speed on many ranks, here or on another machine.
 
-    Patches, their assignment to ranks and all messages are those of a real run; task times come
-    from the description of the machine or from a profile; messages are simulated on its network.
+    The patches (cells of the domain decomposition), their assignment to ranks and all messages are
+    those of a real run.  Task times come from the description of the machine or from a profile.
+    Messages are simulated on the network of the machine.
     """
     way, reach, counts = _sharing(pme), _patch_reach(patch_reach), _counts(ranks)
     if choices and (weak or plot or way or reach != 1 or not is_placed):

@@ -114,7 +114,9 @@ OPTIONS = {
         metavar="POPC",
         help="Add a membrane in the xy plane: POPC, POPE, DPPC, ...",
     ),
-    "membrane_centre": _given("z coordinate of the centre of the membrane, in the file, nm."),
+    "membrane_centre": _given(
+        "z coordinate of the centre of the membrane, nm, in the coordinates of the structure."
+    ),
     "concentration": _given("Salt concentration, mol/l."),
     "neutralise": _given("Add ions until the charge is 0."),
     "cation": _given("Cation of the salt.", metavar="ION"),

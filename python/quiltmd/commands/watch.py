@@ -56,9 +56,9 @@ def watch(
     """Show energies, temperature and speed of a run live.
 
     Plots energies, temperature, pressure, density and speed in the terminal.  For a run with stages
-    the plots show the current stage; for a replica exchange the states, swaps and round trips, and
-    the log of the first state.  The command ends when the run ends, or with Ctrl-C, which does not
-    stop the run.
+    the plots show the current stage; for a replica exchange the command shows the states, swaps
+    and round trips, and the log of the first state.  The command ends when the run ends, or with
+    Ctrl-C, which does not stop the run.
     """
     place = Folder(folder.absolute())
     screen = Console(highlight=False)

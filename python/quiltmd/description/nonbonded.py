@@ -160,7 +160,8 @@ class Nonbonded:
     dielectric: Annotated[float, FIELD] = Field(
         default=78.3,
         ge=0,
-        description="Dielectric constant of the reaction field; 0: infinite.",
+        description="Dielectric constant of the medium beyond the cutoff, for the reaction field; "
+        "0: infinite.",
     )
     reaction_field_on_exclusions: Annotated[bool, FIELD] = Field(
         default=True,
@@ -175,14 +176,15 @@ class Nonbonded:
         default=5e-4,
         gt=0,
         lt=0.5,
-        description="Relative rms error of the forces; sets the Ewald coefficient or bandwidth, "
-        "and the PME grid.",
+        description="Relative rms error of the forces; sets the PME grid, and the bandwidth or "
+        "Ewald coefficient of the split.",
     )
     # What follows from it is compared on resume: alpha or bandwidth, and the grid.
     pme_split: Annotated[_Split | None, PME, OnResume.NOT_COMPARED] = Field(
         default=None,
-        description="Splitting function of PME: prolate (the default, needs a coarser grid) or "
-        "gaussian (the standard Ewald split, as in other programs).",
+        description="Function that splits the Coulomb interaction into direct and reciprocal "
+        "space: prolate (the default, needs fewer grid points) or gaussian (the standard Ewald "
+        "split, as in other programs).",
     )
     coulomb_cutoff: Annotated[Nanometres | None, PME] = Field(
         default=None,
@@ -211,8 +213,9 @@ class Nonbonded:
         default=None,
         ge=0,
         le=10,
-        description="Grid spacing, nm, for which the PME interpolation has the least aliasing; "
-        "needs pme_bandwidth and pme_grid; 0 (the default with pme_grid or order 4): B-splines.",
+        description="Grid spacing, nm, for which the interpolation functions of PME have the "
+        "least aliasing; needs pme_bandwidth and pme_grid; 0 (the default with pme_grid or order "
+        "4): interpolation with B-splines.",
     )
     lennard_jones: Annotated[Literal["cutoff", "pme"], PME] = Field(
         default="cutoff",

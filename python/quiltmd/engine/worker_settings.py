@@ -61,8 +61,8 @@ class Workers:
     spares:
         Devices that replace a lost one, in this order.
     verify:
-        Repeat one segment of the run (half a second of steps) in this number of segments, and
-        compare the results; 0: none.
+        Check of the device: repeat one of every `verify` segments of the run (half a second of
+        steps each), and compare the results; 0: no check.
     inject_fault:
         Faults to inject: see `quiltmd.workers.injection`.
     """
@@ -95,17 +95,18 @@ class Workers:
         "hung; needs spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
-        default=(), description="Devices that replace a lost device, in this order."
+        default=(),
+        description="Device that replaces a lost device; several are used in this order.",
     )
     verify: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=0,
         ge=0,
         le=MOST,
-        description="Repeat one segment of the run in this number of segments, and compare the "
-        "results; 0: none.",
+        description="Check of the device: repeat one of every N segments of the run (half a "
+        "second of steps each), where N is this number, and compare the results; 0: no check.",
     )
     inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
-        description="Faults to inject, for tests: KIND@STEP[:DEVICE], with the kinds kill, stop, "
+        description="Fault to inject, for tests: KIND@STEP[:DEVICE], with the kinds kill, stop, "
         "hang, drop, sticky and nan, or flip@STEP[:DEVICE]:BUFFER:BIT.",
     )

@@ -62,7 +62,7 @@ class OutputSection(Section):
     )
     profile: Annotated[bool, OnResume.MAY_CHANGE] = Field(
         default=False,
-        description="Measure the time of every task or kernel over a short stretch of the run.",
+        description="Measure the time of every task or kernel in a short part of the run.",
     )
     final: Annotated[tuple[FinalFormat, ...], OnResume.MAY_CHANGE] = Field(
         default=FINAL,

@@ -17,8 +17,8 @@ class RestraintsSection(Section):
 
     annealing: StrengthPoints | None = Field(
         default=None,
-        description="Factor of all restraint energies over time, linear between points of "
-        "(ps, factor).",
+        description="Factor that scales all restraint energies, over time, linear between points "
+        "of (ps, factor).",
     )
     annealing_every: int = Field(
         default=200, ge=1, le=LAST_STEP, description="Steps between changes of this factor."

@@ -89,8 +89,9 @@ class RunSection(Section):
     )
     patch_reach: Annotated[Literal["1", "2", "x", "xy"], BeforeValidator(str)] = Field(
         default="1",
-        description="Number of patches that the cutoff spans: 1, or 2 for patches half as wide, "
-        "which give work to more ranks; x, xy: 2 along these axes only.",
+        description="Number of patches (cells of the domain decomposition) that the cutoff spans: "
+        "1, or 2 for patches half as wide, which give work to more ranks; x, xy: 2 along these "
+        "axes only.",
     )
     max_hours: Annotated[Annotated[float, Unit("h")] | None, OnResume.MAY_CHANGE] = Field(
         default=None, gt=0, description="Stop with a checkpoint after this many hours."

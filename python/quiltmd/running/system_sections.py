@@ -56,12 +56,12 @@ class SystemSection(Section):
     )
     parameters: Annotated[tuple[ParameterFile, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
-        description="Force-field parameter files that the topology needs, in order: CHARMM or "
-        "X-PLOR, or OpenMM ForceField XML.",
+        description="Force-field parameter file that the topology needs; several in order: CHARMM "
+        "or X-PLOR, or OpenMM ForceField XML.",
     )
     defines: tuple[str, ...] = Field(
         default=(),
-        description="Macros to define for a GROMACS topology: NAME or NAME=value.",
+        description="Macro to define for a GROMACS topology: NAME or NAME=value.",
     )
     box: Annotated[tuple[float, ...], BeforeValidator(read_box)] | None = Field(
         default=None,
@@ -81,7 +81,7 @@ class SystemSection(Section):
     reference: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
         default=None,
         description="Coordinate file with the reference positions of position restraints; default: "
-        "that of the coordinates.",
+        "the coordinate file of the simulation.",
     )
     reference_scaling: Scaling = Field(
         default="com",
