@@ -23,7 +23,7 @@ from importlib.util import find_spec
 
 
 def _modules_of_names() -> dict[str, str]:
-    """By `__init__.pyi`, which tells type checkers the same."""
+    """Modules of the public names, from `__init__.pyi`, which type checkers read as well."""
     with open(f"{__file__}i", encoding="utf-8") as file:
         stub = ast.parse(file.read())
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]

@@ -106,7 +106,7 @@ class QuiltCalculator(Calculator):
         properties: Any = ("energy",),
         system_changes: Any = all_changes,
     ) -> None:
-        """As ASE calls it; QuiltError where the atoms are not those of the system."""
+        """Called by ASE; raises QuiltError if the atoms are not those of the system."""
         super().calculate(atoms, properties, system_changes)
         self._place()
         energies = self.simulation.energies()

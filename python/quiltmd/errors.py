@@ -67,11 +67,11 @@ class ExternalForceError(QuiltError):
     Parameters
     ----------
     name:
-        Of the force.
+        Name of the force.
     step:
-        The step of the call.
+        Step of the call.
     what:
-        What was wrong.
+        Description of the fault.
     """
 
     def __init__(self, name: str, step: int, what: str) -> None:

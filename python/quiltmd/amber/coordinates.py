@@ -59,7 +59,7 @@ def read_coordinates(path: str | os.PathLike[str], expected: Expected) -> Coordi
 def count_frames(path: str | os.PathLike[str]) -> int:
     """Frames in an Amber coordinate file: 1 but for NetCDF trajectories.
 
-    Raises InputError where a NetCDF file cannot be read.
+    Raises InputError if a NetCDF file cannot be read.
     """
     file = os.fspath(path)
     if not read_bytes(path, limit=8).startswith(_CLASSIC):

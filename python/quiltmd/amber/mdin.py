@@ -116,7 +116,7 @@ def _dynamics(control: Control, entries: Entries) -> None:
 
 
 def _velocities(control: Control, entries: Entries) -> None:
-    """Those of the start; drawn at 0 K they are those of tempi = 0, the default."""
+    """Initial velocities; with tempi = 0, the default, they are drawn at 0 K."""
     restart, read = entries.whole("irest", 0), entries.whole("ntx", 1)
     if restart not in (0, 1) or read not in (1, 5) or (restart == 1 and read == 1):
         control.refused.append(f"irest {restart}, ntx {read}: 0 and 1, 0 and 5, 1 and 5 are known")

@@ -70,7 +70,7 @@ def write_restart(path: str | os.PathLike[str], simulation: Readout) -> None:
 def write_rst7(path: str | os.PathLike[str], simulation: Readout) -> None:
     """Writes positions, velocities and box as an Amber restart in text (rst7, inpcrd).
 
-    Raises QuiltError where a coordinate or a velocity is too large for its columns.
+    Raises QuiltError if a coordinate or a velocity is too large for its columns.
     """
     state = simulation.state()
     positions = wrapped(simulation) * _ANGSTROM

@@ -56,7 +56,7 @@ def shares(path: list[Part]) -> dict[tuple[str, str, int], float]:
 
 
 def slack(trace: Trace) -> dict[tuple[str, int], float]:
-    """By (task, rank): how much later its calls could end without a later end of the stretch, s.
+    """Slack of each (task, rank), s: how much later its calls could end without delaying the end.
 
     The mean over its calls.  Of ranks that do one task at a time; nothing for others, of which the
     order between streams is not recorded.
@@ -130,7 +130,7 @@ class _Walk:
         return max(0.0, self._begins[rank][place] - self.trace.work[rank][place - 1].end)
 
     def path(self) -> list[Part]:
-        """As `critical_path`."""
+        """The path, as `critical_path` returns it."""
         work = self.trace.work
         rank = max(range(len(work)), key=lambda r: work[r][-1].end if work[r] else -1.0)
         place, until = len(work[rank]) - 1, self.trace.end
@@ -183,7 +183,7 @@ class _Streams:
         }
 
     def path(self) -> list[Part]:
-        """As `critical_path`."""
+        """The path, as `critical_path` returns it."""
         span = max((spans[-1] for spans in self._by_end if spans), key=lambda span: span.end)
         until = span.end
         found: list[Part] = []

@@ -195,7 +195,7 @@ _COLUMNS, _HEIGHT = 240, 100  # of the plot of a rank's use
 
 
 def _use(trace: Trace) -> str:
-    """Of each rank the share of time in which it works, over the stretch, as areas."""
+    """Areas of the fraction of time that each rank works, over the profiled steps."""
     what = "a kernel runs" if trace.side_by_side else "a task runs"
     rows = "".join(_use_of(rank, trace) for rank in range(trace.ranks))
     ends = f'<span></span><div class="ends"><span>0</span>{duration(trace.seconds)}</div>'

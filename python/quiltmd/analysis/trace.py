@@ -132,9 +132,9 @@ class Trace:
     stretch_seconds:
         How long all of them took, by the clock of the host; 0 where that is not known.
     spans:
-        Of all ranks, waits included.
+        Tasks and waits of all ranks.
     messages:
-        Those that came to their use in the stretch.
+        Messages that were used in the profiled steps.
     loads:
         What each rank holds: patches, proxies, atoms, list_entries.
     busy_before:
@@ -205,14 +205,14 @@ class Trace:
 
     @property
     def steps_in_words(self) -> str:
-        """Of which steps it is."""
+        """The profiled steps, in words."""
         last = self.first_step + max(self.stretch, self.steps)
         some = f", {self.steps:,} of them recorded," if self.steps < self.stretch else ""
         return f"steps {self.first_step:,} to {last:,}{some}"
 
     @cached_property
     def work(self) -> list[list[Span]]:
-        """By rank the spans in which it worked, in their order."""
+        """The spans of work of each rank, in order."""
         found: list[list[Span]] = [[] for _ in range(self.ranks)]
         for span in self.spans:
             if span.name != WAIT:
@@ -262,7 +262,7 @@ class Trace:
         return found
 
     def idle_in_waits(self) -> list[float]:
-        """Of each of `waits`, the seconds in which its rank did nothing else."""
+        """Seconds of each of `waits` during which the rank did no other work."""
         work = [_merged(spans) for spans in self.work]
         return [wait.seconds - _overlap(wait, work[wait.rank]) for wait in self.waits]
 

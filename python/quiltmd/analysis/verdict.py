@@ -76,10 +76,10 @@ def _shared_cores(trace: Trace) -> list[Finding]:
 
 
 def _slow_ranks(trace: Trace) -> dict[int, Finding]:
-    """By rank: those that take longer than others for as much work, in most of what they do.
+    """Ranks that take longer than others for the same work, in most of their tasks.
 
-    By the shortest nine tenths of the calls of a task: what interrupts a few of them makes no rank
-    a slow one, but sharing a core does.
+    Only the shortest nine tenths of the calls of a task are compared: a rank that is interrupted a
+    few times is not slow, but a rank that shares a core is.
     """
     ratios: dict[int, list[tuple[float, float, str]]] = defaultdict(list)  # seconds, ratio, task
     for name, times in _typical_times(trace).items():
@@ -109,10 +109,10 @@ def _times(ratio: float) -> str:
 
 
 def _typical_times(trace: Trace) -> dict[str, list[float]]:
-    """By task and rank the seconds of all calls, had each taken the mean of the shortest.
+    """Seconds of all calls by task and rank, if each took the mean time of the shortest calls.
 
-    Those of pairs count as one: it is known how many list entries a rank has, not how many each of
-    them has.  Those of messages are left out, as ranks send and receive different amounts.
+    All tasks of pairs count as one, because only the list entries of a whole rank are known.  Tasks
+    of messages are left out, because ranks send and receive different amounts.
     """
     calls: dict[str, list[list[float]]] = defaultdict(lambda: [[] for _ in range(trace.ranks)])
     for rank, spans in enumerate(trace.work):

@@ -35,7 +35,7 @@ class Parameters:
     names:
         Type by its number in MASS statements.
     types:
-        Those in MASS statements.
+        Atom types in MASS statements.
     bonds, angles:
         (length, k); (theta0, k, Urey-Bradley length, its k, both 0 where there is none).
     torsions:

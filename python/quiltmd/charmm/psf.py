@@ -313,7 +313,7 @@ class PsfFile:
 
 
 def _sections(file: str, data: bytes) -> Iterator[_Section]:
-    """The sections of a file; InputError where a "!" outside the title begins none."""
+    """The sections of a file; InputError if a "!" outside the title begins none."""
     headers = []
     at = data.find(b"!")
     while at >= 0:

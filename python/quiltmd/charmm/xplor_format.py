@@ -101,7 +101,7 @@ class _Reader:
         self._into.add_improper(types, k, n, phase)
 
     def _terms(self) -> list[tuple[float, int, float]]:
-        """Of a torsion: "MULTiple= m" triples of k, periodicity and phase, or one."""
+        """Triples of k, periodicity and phase of a torsion: "MULTiple= m" of them, or one."""
         count = 1
         if self._at < len(self._words) and self._words[self._at][0].upper().startswith("MULT"):
             self._at += 1

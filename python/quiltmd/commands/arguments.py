@@ -43,7 +43,7 @@ def with_inputs(files: list[Path] | None, settings: Settings) -> Settings:
     Raises
     ------
     QuiltError
-        Where there are more files than these, or one of them is no input.
+        If there are more files than these, or one of them is no input.
     """
     files = files or []
     free = [place for place in INPUTS if place not in settings]
@@ -91,7 +91,7 @@ def split_configuration(
     Raises
     ------
     QuiltError
-        Where there are two of them, or the folder of a run stands in the place of one.
+        If there are two of them, or the folder of a run stands in the place of one.
     """
     files = files or []
     found = [file for file in files if is_configuration(file)]

@@ -127,7 +127,7 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def _check(part: _Part, system: System) -> None:
-    """QuiltError where a part does not suit the system; of a stage it has its name."""
+    """QuiltError if a part does not suit the system; of a stage it has its name."""
     try:
         check_selections(part.config, system)
         check_reporters(part.config)

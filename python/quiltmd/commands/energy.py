@@ -132,7 +132,7 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
 
     The virial is that of `Simulation.virial`.
 
-    Raises QuiltError where atoms overlap so much that a force leaves the range of the accumulators.
+    Raises QuiltError if atoms overlap so much that a force leaves the range of the accumulators.
     """
     return _read_off(_simulation(config, *load_system(config, frame), engine))
 

@@ -116,7 +116,7 @@ def exchange(
 
 
 def _devices(listed: str | None) -> list[str] | None:
-    """Those that replace the configuration's; None: those hold.  Of MPI, the launcher chooses."""
+    """Devices that replace those of the configuration; None: no change.  MPI chooses its own."""
     if started_together and listed is None:
         return []
     return None if listed is None else listed.split(";")

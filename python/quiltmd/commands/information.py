@@ -63,7 +63,7 @@ def info(
 
 
 def _facts(files: list[Path], index: Path | None, settings: Settings) -> dict[str, Any]:
-    """Of a folder, a configuration or input files."""
+    """Facts about a folder, a configuration or input files."""
     if len(files) == 1 and files[0].is_dir() and INPUTS[0] not in settings:
         folder = Folder(files[0].absolute())
         if not folder.config.exists():

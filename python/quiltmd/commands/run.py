@@ -133,7 +133,7 @@ def _refuse_if_incomplete(settings: dict[str, Any], source: str) -> None:
 
 
 def _refuse_without_effect(merged: dict[str, Any], options: Settings) -> None:
-    """QuiltError where every stage has its own of what an option sets."""
+    """QuiltError if every stage has its own of what an option sets."""
     replaced = [flag_of(at) for at in stages.replaced_in_all(merged) if at in options]
     if replaced:
         names = ", ".join(replaced)

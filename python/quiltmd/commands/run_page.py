@@ -203,7 +203,7 @@ def _energy_drift(log: Columns, atoms: int | None) -> str:
 
 
 def _balance(sessions: list[dict[str, Any]]) -> str:
-    """Of the last session that ended: what each rank did with its time, and the longest tasks."""
+    """Time of each rank in the last session that ended, and the longest tasks."""
     ended = [session for session in sessions if session.get("time_of_ranks")]
     if not ended:
         return note(

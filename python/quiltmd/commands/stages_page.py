@@ -72,7 +72,7 @@ def _mean(log: Columns, name: str) -> str:
 
 
 def _over_time(logs: list[Columns]) -> str:
-    """Of all stages one after another; dotted lines are where a stage begins."""
+    """Plots over all stages; a dotted line marks the beginning of each stage."""
     logs = [log for log in logs if len(log["step"])]
     if sum(len(log["step"]) for log in logs) < 2:
         return note("The logs have too few rows.")

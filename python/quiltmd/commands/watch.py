@@ -157,7 +157,7 @@ def _exchange_config(folder: Folder) -> ExchangeConfig:
 
 
 def _picture_of_exchange(folder: Folder, screen: Console) -> Text:
-    """Of a replica exchange: how far it is, its states, and the log of the first of them."""
+    """A replica exchange: progress, states, and the log of the first state."""
     config, step = _exchange_config(folder), steps_of_exchange(folder.path)
     size = shutil.get_terminal_size((100, 30))
     width = min(screen.width, size.columns)

@@ -48,7 +48,7 @@ class ChangedTerms:
     Attributes
     ----------
     name:
-        Of the form.
+        Name of the form.
     terms:
         (n,) int32: the numbers of the terms in `System.terms[name]`.
     parameters:
@@ -57,7 +57,7 @@ class ChangedTerms:
     Raises
     ------
     InputError
-        Where terms of the form cannot change, or a shape is wrong.
+        If terms of the form cannot change, or a shape is wrong.
     """
 
     name: str
@@ -84,7 +84,7 @@ class ChangedTerms:
         object.__setattr__(self, "parameters", parameters)
 
     def check(self, system: Any) -> None:
-        """Raises InputError where the system lacks a term, or a periodicity would change."""
+        """Raises InputError if the system lacks a term, or a periodicity would change."""
         own = system.terms[self.name]
         if len(self.terms) and not 0 <= self.terms.min() <= self.terms.max() < len(own):
             raise InputError(
@@ -101,7 +101,7 @@ class ChangedTerms:
 
 @dataclass(frozen=True, eq=False)
 class Alchemy(Part):
-    """What changes with lambda, the path from lambda 0 to 1, and the states on it.
+    """Alchemical atoms and terms, and the lambdas of all states.
 
     Attributes
     ----------
@@ -123,18 +123,18 @@ class Alchemy(Part):
     last_charges:
         (n,) e: charges of the atoms at lambda 1; by default none.
     last_types:
-        (n,) int32: their types at lambda 1 in `lj_a` and `lj_b`, -1 for none, which is the default.
+        (n,) int32: types of the atoms at lambda 1 in `lj_a` and `lj_b`; -1, the default: none.
     changed_terms:
         Bonded terms with two states, by form.
     alpha_coulomb:
-        As `alpha`, of charges of atoms that vanish or appear: 1/r becomes
-        (alpha_coulomb lambda sigma^6 + r^6)^(-1/6).  0: they have no soft core, so that such atoms
-        must have no charge where their van der Waals interactions are not full.
+        Parameter of the soft core for charges of atoms that vanish or appear: 1/r becomes
+        (alpha_coulomb lambda sigma^6 + r^6)^(-1/6).  0: no soft core; charges must then be zero in
+        states in which van der Waals interactions are scaled.
 
     Raises
     ------
     InputError
-        Where a value makes no sense.
+        If a value makes no sense.
     """
 
     called: ClassVar[str] = "alchemical atoms"
@@ -204,9 +204,9 @@ class Alchemy(Part):
         return conditions_of(self.states[number], self.names)
 
     def check(self, system: Any) -> None:
-        """Raises InputError where the system lacks an atom, a type or a term.
+        """Raises InputError if the system lacks an atom, a type or a term.
 
-        Also where atoms have charges at lambdas at which they have no core.
+        Also if atoms have charges in states in which they have no soft core or full interactions.
         """
         if self.atoms[0] < 0 or self.atoms[-1] >= system.atoms:
             raise InputError(f"the alchemical atoms are not all among the {system.atoms} atoms")
@@ -279,7 +279,7 @@ def with_kept_terms(system: Any, kept: Mapping[str, npt.NDArray[np.bool_]]) -> A
     Raises
     ------
     InputError
-        Where a term that is removed changes its length, and so cannot be a constraint.
+        If a term that is removed changes its length, and so cannot be a constraint.
     """
     alchemy: Alchemy | None = system.alchemy
     if alchemy is None:

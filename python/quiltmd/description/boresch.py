@@ -39,22 +39,22 @@ class BoreschRestraint:
     Attributes
     ----------
     anchors:
-        (6,) atoms from 0: a, b, c of the receptor, then A, B, C of the ligand.
+        (6,) indices from 0: atoms a, b, c of the receptor, then A, B, C of the ligand.
     distance:
-        a-A, nm.
+        Reference distance a-A, nm.
     angles:
-        (2,) degrees: b-a-A and a-A-B, 30 to 150.
+        (2,) reference angles b-a-A and a-A-B, degrees, 30 to 150.
     torsions:
-        (3,) degrees: c-b-a-A, b-a-A-B and a-A-B-C.
+        (3,) reference torsions c-b-a-A, b-a-A-B and a-A-B-C, degrees.
     k_distance:
-        kJ/mol/nm^2.
+        Force constant of the distance, kJ/mol/nm^2.
     k_angles, k_torsions:
-        (2,) and (3,) kJ/mol/rad^2.
+        (2,) and (3,) force constants, kJ/mol/rad^2.
 
     Raises
     ------
     InputError
-        Where an atom is named twice, a value makes no sense, or an angle is near 0 or 180 degrees.
+        If an atom is named twice, a value makes no sense, or an angle is near 0 or 180 degrees.
     """
 
     anchors: Sequence[int]
@@ -147,7 +147,7 @@ class BoreschRestraint:
 
 
 def _integral(x: F64, weight: F64, centre: float, stiffness: float) -> float:
-    """Of a weight times exp(-stiffness/2 (x - centre)^2), by the trapezoidal rule."""
+    """Integral of a weight times exp(-stiffness/2 (x - centre)^2), by the trapezoidal rule."""
     values = weight * np.exp(-0.5 * stiffness * (x - centre) ** 2)
     return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(x)))
 

@@ -32,7 +32,7 @@ _UNIT = 0.05  # nm: a fluctuation of the distance that weighs as much as one of 
 def apply_boresch(system: System, restraint: BoreschRestraint) -> System:
     """The system with a restraint, as a distance, two angle and three torsion restraints.
 
-    InputError where the system lacks an anchor.
+    InputError if the system lacks an anchor.
     """
     anchors = np.array(restraint.anchors, np.int32)
     if anchors.max() >= system.atoms:
@@ -141,14 +141,14 @@ def _triples(system: System, atoms: npt.NDArray[np.integer[Any]], what: str) -> 
 
 
 def _nearest(triples: I64, frame: F64, middle: F64) -> I64:
-    """Those whose first atoms, the ends of the distance, are nearest the middle of the ligand."""
+    """The candidates whose first atom, an end of the distance, is nearest the ligand's centre."""
     order = np.argsort(np.linalg.norm(frame[triples[:, 0]] - middle, axis=1), kind="stable")
     chosen: I64 = triples[order[:_MOST_TRIPLES]]
     return chosen
 
 
 def _centres_and_scores(found: F64) -> tuple[F64, F64]:
-    """Of (frames, n, 6) coordinates the means, (n, 6), and how much they move, (n,)."""
+    """Means (n, 6) and scores of the fluctuations (n,) of (frames, n, 6) coordinates."""
     turns = np.radians(found[..., 3:])
     mean = np.arctan2(np.sin(turns).mean(axis=0), np.cos(turns).mean(axis=0))
     centres = np.concatenate([found[..., :3].mean(axis=0), np.degrees(mean)], axis=1)

@@ -101,7 +101,7 @@ def checked_array(
 
 
 def refuse_repeated(label: str, atoms: npt.NDArray[np.integer]) -> None:
-    """InputError where a row of system.`label` names an atom twice."""
+    """InputError if a row of system.`label` names an atom twice."""
     repeated = np.zeros(len(atoms), dtype=bool)
     for one, other in combinations(atoms.T, 2):  # several times faster than sorting rows
         repeated |= one == other
@@ -110,7 +110,7 @@ def refuse_repeated(label: str, atoms: npt.NDArray[np.integer]) -> None:
 
 
 def refuse_missing(label: str, atoms: npt.NDArray[np.integer], count: int) -> None:
-    """InputError where a row of system.`label` names an atom beyond the `count` that there are."""
+    """InputError if a row of system.`label` names an atom beyond the `count` that there are."""
     bad = (atoms < 0) | (atoms >= count)
     if bad.any():
         row = int(np.argmax(bad.any(axis=1)))

@@ -34,7 +34,7 @@ def choices_of(base: type[Chosen]) -> dict[str, type[Chosen]]:
 
 
 def refuse_base(part: Any, base: type) -> None:
-    """QuiltError where a part is of the class that all of its kind derive from."""
+    """QuiltError if a part is of the class that all of its kind derive from."""
     if not hasattr(type(part), "kind"):
         derived: dict[str, Any] = choices_of(base)
         names = ", ".join(found.__name__ for found in derived.values())

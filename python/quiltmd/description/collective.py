@@ -79,7 +79,7 @@ class CollectiveRestraint:
     Attributes
     ----------
     name:
-        Of its columns, and for `set_conditions`.
+        Name of the columns, also used by `set_conditions`.
     kind:
         "distance", "angle", "torsion" (between centres of groups), "gyration" (radius of gyration),
         "rmsd" (from `reference`, after optimal superposition), "coordination" (number of contacts).
@@ -200,7 +200,7 @@ class Collective(Part):
         raise InputError(f"there is no collective restraint {name!r}, only {known}")
 
     def check(self, system: Any) -> None:
-        """Raises InputError where the system does not have the atoms."""
+        """Raises InputError if the system does not have the atoms."""
         for one in self.restraints:
             for group in one.groups:
                 atoms = np.asarray(group.atoms)
@@ -221,7 +221,7 @@ def changed_centres(system: Any, centres: Mapping[str, float]) -> dict[str, floa
     Raises
     ------
     InputError
-        Where there is no such restraint, its centre follows a path, or the value is no number.
+        If there is no such restraint, its centre follows a path, or the value is no number.
     """
     found = {}
     for name, value in centres.items():

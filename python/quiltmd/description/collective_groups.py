@@ -40,7 +40,7 @@ def collective_restraint(
     Raises
     ------
     QuiltError
-        Where a group has no atoms or none with mass, is wider than half the box, or two groups
+        If a group has no atoms or none with mass, is wider than half the box, or two groups
         have an atom in common.
     """
     atoms = [select(system, text) for text in one.selections]
@@ -141,7 +141,7 @@ def _whole(positions: F64, atoms: Any, origin: int, box: F64 | None) -> F64:
 def _refuse_wide(
     system: Any, positions: F64, atoms: npt.NDArray[np.int64], origin: int, box: F64
 ) -> None:
-    """QuiltError where nearest images to the origin do not put molecules together."""
+    """QuiltError if nearest images to the origin do not put molecules together."""
     shifts = _whole(positions, atoms, origin, box) - (positions[atoms] - positions[origin])
     molecules = system.molecules[atoms]
     _, first, inverse = np.unique(molecules, return_index=True, return_inverse=True)

@@ -18,7 +18,7 @@ from .thermostats import Thermostat
 
 
 def _temperature(name: str, bath: Integrator | Thermostat | None) -> float:
-    """That of a heat bath, 0 without one; QuiltError where there are several that differ."""
+    """Temperature of the heat bath, 0 without a bath; QuiltError if temperatures differ."""
     found = sorted(set(bath.temperatures())) if isinstance(bath, HeatBaths) else [0.0]
     if len(found) > 1:
         raise QuiltError(
@@ -41,7 +41,7 @@ def with_interval(barostat: Barostat | None, integrator: Integrator) -> Barostat
 def check_barostat(
     barostat: Barostat | None, integrator: Integrator, thermostat: Thermostat | None
 ) -> None:
-    """QuiltError where a barostat does not go with integrator and thermostat."""
+    """QuiltError if a barostat does not go with integrator and thermostat."""
     if barostat is None:
         return
     name = type(barostat).__name__
@@ -60,7 +60,7 @@ def check_barostat(
 
 
 def check_cell(barostat: Barostat | None, system: System, state: State) -> None:
-    """QuiltError where a barostat cannot change the box of a state."""
+    """QuiltError if a barostat cannot change the box of a state."""
     if barostat is None:
         return
     if state.box is None:

@@ -71,7 +71,7 @@ def _is_open(system: System, nonbonded: Nonbonded) -> bool:
 
 
 def _share_of_lennard_jones(system: System) -> float:
-    """Of the atoms, those with Lennard-Jones interactions."""
+    """Fraction of the atoms that have Lennard-Jones interactions."""
     interacts = (np.asarray(system.lj_a) != 0) | (np.asarray(system.lj_b) != 0)
     return float(interacts.any(axis=1)[system.lj_types].mean())
 

@@ -60,7 +60,7 @@ def decouple(
         A restraint that holds the atoms in a binding site; the system must have no other
         restraints.
     restraint_lambdas:
-        Factor of the energy of the restraint in each state, 0 (none) to 1 (full, the default).
+        Factor of the restraint energy in each state, 0 (none) to 1 (full, the default).
 
     Raises
     ------

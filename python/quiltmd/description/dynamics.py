@@ -34,7 +34,7 @@ def resolve_dynamics(
     Raises
     ------
     QuiltError
-        Where they do not go together.
+        If they do not go together.
     """
     _check_thermostat(thermostat, integrator)
     check_barostat(barostat, integrator, thermostat)
@@ -78,7 +78,7 @@ def with_conditions(
     Raises
     ------
     QuiltError
-        Where there is no such setting, or what results does not go together.
+        If there is no such setting, or what results does not go together.
     """
     parts: dict[str, Any] = {
         "integrator": integrator,
@@ -110,7 +110,7 @@ def with_condition(
     Raises
     ------
     QuiltError
-        Where it has none, or, of groups of atoms, another number of them.
+        If it has none, or, of groups of atoms, another number of them.
     """
     if isinstance(part, HeatBaths) and part.groups:
         grouped: Any = part.with_each(name, value)

@@ -125,7 +125,7 @@ def atoms_of(force: ExternalForce, system: System) -> NDArray[np.int32]:
 
 
 def check_forces(forces: Sequence[Any], term_names: Iterable[str]) -> None:
-    """QuiltError where these are not forces from outside with settings that go together."""
+    """QuiltError if these are not forces from outside with settings that go together."""
     taken = {*term_names, *_SUMS}
     for force in forces:
         if not isinstance(force, ExternalForce):

@@ -93,7 +93,7 @@ class HeatBaths:
         object.__setattr__(self, "temperature", hottest)
 
     def _refuse_beside_groups(self, name: str, settled: float | None = None) -> None:
-        """QuiltError where a setting of one bath was given beside groups, which have theirs."""
+        """QuiltError if a setting of one bath was given beside groups, which have theirs."""
         if getattr(self, name) not in (getattr(type(self), name), settled):
             raise QuiltError(
                 f"{type(self).__name__}: each group has its own {name}: leave out that of all "
@@ -101,7 +101,7 @@ class HeatBaths:
             )
 
     def temperatures(self) -> tuple[float, ...]:
-        """Those of the baths, K."""
+        """Temperatures of the baths, K."""
         return tuple(group.temperature for group in self.groups) or (self.temperature,)
 
     def strengths(self) -> tuple[float, ...]:
@@ -151,7 +151,7 @@ def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.ui
     Raises
     ------
     QuiltError
-        Where a selection cannot be read or has no atoms; or, naming the atom, where one is in none
+        If a selection cannot be read or has no atoms; or, naming the atom, where one is in none
         of the groups or in two, or a group has only a part of a hydrogen group.
     """
     members = np.zeros((len(groups), system.atoms), dtype=bool)
@@ -191,7 +191,7 @@ def baths_of_atoms(system: System, groups: Sequence[BathGroup]) -> NDArray[np.ui
 def degrees_of_freedom(
     system: System, bath: NDArray[np.uint8], missing: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Of each group: 3 for each atom with mass, less its constraints and its part of the centre.
+    """Degrees of freedom: 3 for each atom with mass, less constraints and part of the centre.
 
     Parameters
     ----------

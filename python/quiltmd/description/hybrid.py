@@ -54,26 +54,28 @@ def hybrid(
     least_sigma: float = 0.3,
     alpha_coulomb: float = 0.5,
 ) -> tuple[System, State]:
-    """Makes a system that is the first one at lambda 0 and turns one of its molecules into another.
+    """Makes a system in which lambda changes one molecule into another, for relative free energies.
 
-    Mapped atoms are in both molecules; their charges, Lennard-Jones parameters and bonded terms
-    change with lambda.  Atoms of the first molecule alone vanish, and those of the second alone
-    appear; without nonbonded interactions they keep their bonded terms.  Masses of mapped atoms
-    stay those of the first molecule.
+    The charges, Lennard-Jones parameters and bonded terms of mapped atoms change from those of the
+    first molecule (lambda 0) to those of the second (lambda 1).  The other atoms of the first
+    molecule vanish, and the other atoms of the second molecule appear; they keep their bonded terms
+    in all states.  Mapped atoms keep the masses of the first molecule.
 
     Parameters
     ----------
     first:
-        What `load` returns: a molecule, and whatever else is in the system (water, ions, ...).
+        System and state as `load` returns them: the first molecule and its surroundings (water,
+        ions, ...).
     last:
-        The other molecule, alone, with the same force field; its place does not matter.
+        System and state of the second molecule alone, with the same force field; its position has
+        no effect.
     mapping:
-        From atoms of the first system to atoms of the second, counted from 0: a dict, pairs, or a
-        JSON file of either, or of an object with such a dict as "componentA_to_componentB" (as
-        OpenFE writes it).
+        Indices, from 0, of atoms of the first system and of the corresponding atoms of the second:
+        a dict, pairs, or a JSON file with either, or with an object that has such a dict as
+        "componentA_to_componentB" (as OpenFE writes it).
     coulomb, vdw, bonded:
-        By state: lambda of charges, of van der Waals interactions and of bonded terms, from 0 (the
-        first molecule) to 1 (the second).  By default 11 states in which all three are the same.
+        Lambda of charges, van der Waals interactions and bonded terms in each state, from 0 (the
+        first molecule) to 1 (the second).  By default 11 states in which all three are equal.
     state:
         The initial state of a simulation, counted from 0.
     alpha, least_sigma, alpha_coulomb:
@@ -81,15 +83,15 @@ def hybrid(
 
     Returns
     -------
-    The system with its `alchemy`, and a state: atoms that appear follow all others, placed by
-    superposing the mapped atoms; without velocities.
+    The system with its `alchemy`, and a state without velocities.  Atoms that appear come after all
+    other atoms, at positions from a superposition of the mapped atoms.
 
     Raises
     ------
     InputError
-        If the mapping names an atom that does not exist, or twice; or if what would have to change
-        cannot: constraints, chemical bonds or exclusions between mapped atoms, torsion maps and
-        virtual sites of the molecules, pair interactions without a combination rule.
+        If the mapping names an atom that does not exist, or names it twice.  If properties differ
+        that cannot change: constraints, bonds or exclusions between mapped atoms, torsion maps,
+        virtual sites, or pair interactions without a combination rule.
     """
     (a, place_a), (b, place_b) = first, last
     for system in (a, b):
@@ -194,7 +196,7 @@ def _change_of_charge(system: System) -> float:
 def read_mapping(
     mapping: Mapping[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str],
 ) -> list[tuple[int, int]]:
-    """Pairs of atoms from a dict, pairs, or a JSON file; InputError where it is neither."""
+    """Pairs of atoms from a dict, pairs, or a JSON file; InputError if it is neither."""
     given: Any = mapping
     where = "the mapping"
     if isinstance(mapping, str | os.PathLike):
@@ -251,7 +253,7 @@ def _ends(a: System, b: System, atoms: HybridMap, types: HybridTypes) -> _Ends:
 
 
 def _constraints(a: System, b: System, atoms: HybridMap) -> tuple[I32, F64]:
-    """Those of the first system, then those of atoms that appear; others are in both."""
+    """Constraints of the first system, then of atoms that appear; others are in both systems."""
     mapped = atoms.is_mapped
     inside = mapped[a.constraints].all(axis=1)
     ours = {
@@ -295,7 +297,7 @@ def _named(a: System, row: npt.ArrayLike) -> str:
 
 
 def _exclusions(a: System, b: System, atoms: HybridMap) -> I32:
-    """Of both; atoms that vanish and atoms that appear do not interact."""
+    """Exclusions of both systems; atoms that vanish and atoms that appear do not interact."""
     mapped = atoms.is_mapped
     ours = {_pair(row) for row in a.exclusions[mapped[a.exclusions].all(axis=1)]}
     theirs = {_pair(row) for row in atoms.of_last[b.exclusions]}
@@ -332,7 +334,7 @@ def _topology(a: System, b: System, atoms: HybridMap) -> Topology:
 
 
 def _positions(first: State, last: State, atoms: HybridMap) -> F64:
-    """Those of the first; atoms that appear lie where superposed mapped atoms put them."""
+    """Positions of the first system; atoms that appear are placed by superposing mapped atoms."""
     here, there = first.positions[atoms.mapped_first], last.positions[atoms.mapped_last]
     middle, other = here.mean(axis=0), there.mean(axis=0)
     u, _, v = np.linalg.svd((there - other).T @ (here - middle))

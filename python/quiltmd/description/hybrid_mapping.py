@@ -43,7 +43,7 @@ class HybridMap:
 
 
 def map_atoms(a: System, b: System, pairs: Sequence[tuple[int, int]]) -> HybridMap:
-    """From pairs of atoms; InputError where they make no sense."""
+    """From pairs of atoms; InputError if they make no sense."""
     if not pairs:
         raise InputError("the mapping has no atoms: both molecules need some in common")
     for side, (system, which) in enumerate(((a, "first"), (b, "second"))):

@@ -50,7 +50,7 @@ class HybridTypes:
 
 
 def hybrid_types(a: System, b: System) -> HybridTypes:
-    """Of two systems whose types combine by one rule; InputError where they do not."""
+    """Atom types of two systems with the same combination rule; InputError if the rules differ."""
     for system in (a, b):
         if system.pair_form != "lennard-jones":
             raise InputError(

@@ -123,7 +123,7 @@ class _Made:
         return [k for k, (one, other) in enumerate(pairs) if (one != other).any()]
 
     def changed_terms(self) -> ChangedTerms:
-        """Those that differ."""
+        """The terms that differ between the two states."""
         which = self.changed()
         return ChangedTerms(
             self._form.name,

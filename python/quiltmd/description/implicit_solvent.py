@@ -160,7 +160,7 @@ def solvent_arrays(
 
 
 def check_lengths(system: Any) -> None:
-    """Raises InputError where some atoms have radii or screening factors, and others none."""
+    """Raises InputError if some atoms have radii or screening factors, and others none."""
     for name in ("born_radii", "born_screening"):
         if len(getattr(system, name)) not in (0, system.atoms):
             raise InputError(f"system.{name} are not those of all {system.atoms} atoms")

@@ -14,7 +14,7 @@ _SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS = 0.008, 0.45
 
 
 def check_impulses(integrator: Integrator, system: System) -> None:
-    """QuiltError where the long-range force would act so rarely that it heats the system."""
+    """QuiltError if the long-range force would act so rarely that it heats the system."""
     steps, timestep = integrator.long_range_every, integrator.timestep
     fastest = fastest_vibration(system)
     limit = min(_SLOWEST_IMPULSES, _SLOWEST_IN_PERIODS * fastest.period)

@@ -86,7 +86,7 @@ class _SplineFit(NamedTuple):
     by_short_cutoff: float
 
     def error(self, bandwidth: float, cutoff: float, spacing: float, planes: float) -> float:
-        """As of `_WindowFit`."""
+        """Error, as for `_WindowFit`."""
         hump = self.hump * math.exp(-0.5 * ((planes - self.hump_at) / self.hump_width) ** 2)
         beyond_law = math.exp(hump) * math.pow(max(1.0, 0.6 / cutoff), self.by_short_cutoff)
         return spacing / planes * beyond_law * self.law(bandwidth, cutoff, spacing)
@@ -133,16 +133,16 @@ def pme_parameters(
     box:
         (3, 3) nm, reduced rows.
     cutoff:
-        Of the direct sum, nm.
+        Cutoff of the direct sum, nm.
     tolerance:
         Error of all forces relative to their root mean square.
     order:
-        Of the splines, 4 or 5.
+        Order of the splines, 4 or 5.
 
     Raises
     ------
     QuiltError
-        Where more than 2^31 grid points would be needed.
+        If more than 2^31 grid points would be needed.
     """
     alpha = (
         math.sqrt(math.log(max(_direct_constant(cutoff) / (_DIRECT_SHARE * tolerance), 2.0)))
@@ -177,26 +177,26 @@ def prolate_parameters(
 
     Truncation at the wave number c/cutoff causes a relative error of (0.44 nm/cutoff) c^1.09
     exp(-c).  A larger bandwidth c reduces it and needs a finer grid (Liang, Lu, Barnett, Greengard
-    and Jiang, arXiv:2505.09727).  Of the bandwidths that allow the coarsest grid, or one by 1 %
-    finer, the smallest is chosen.
+    and Jiang, arXiv:2505.09727).  The smallest
+    bandwidth is chosen among those that allow the coarsest grid, or a grid that is 1 % finer.
 
     Parameters
     ----------
     box:
         (3, 3) nm, reduced rows.
     cutoff:
-        Of the direct sum, nm.
+        Cutoff of the direct sum, nm.
     tolerance:
         Error of all forces relative to their root mean square.
     order:
-        Of the window, 4 or 5.
+        Order of the interpolation windows, 4 or 5.
     splines:
-        For B-splines in place of windows of least aliasing.
+        Whether to use B-splines instead of the windows with the least aliasing.
 
     Raises
     ------
     QuiltError
-        Where more than 2^31 grid points would be needed, or no bandwidth is enough.
+        If more than 2^31 grid points would be needed, or no bandwidth is enough.
     """
     if splines:
         return ProlateMesh(*_prolate_mesh(box, cutoff, tolerance, _SPLINE_MESH[order], 1.0), 0.0)
@@ -239,14 +239,14 @@ def fmm_parameters(
     box:
         (3, 3) nm, reduced rows.
     cutoff:
-        Of the direct sum, nm.
+        Cutoff of the direct sum, nm.
     tolerance:
         Error of all forces relative to their root mean square.
 
     Raises
     ------
     QuiltError
-        Where more than 2^31 grid points would be needed.
+        If more than 2^31 grid points would be needed.
     """
     bandwidth, fewest = _prolate_mesh(box, cutoff, tolerance, _SPLINE_MESH[5], 1.0)
     levels = 1
@@ -315,16 +315,16 @@ def lj_pme_parameters(
     box:
         (3, 3) nm, reduced rows.
     cutoff:
-        Of the direct sum, nm.
+        Cutoff of the direct sum, nm.
     tolerance:
         As above; that of `Nonbonded.lj_pme_tolerance`.
     order:
-        Of the splines, 4 or 5.
+        Order of the splines, 4 or 5.
 
     Raises
     ------
     QuiltError
-        Where more than 2^31 grid points would be needed.
+        If more than 2^31 grid points would be needed.
     """
     low, high = 0.0, 10.0
     for _ in range(60):
@@ -349,7 +349,7 @@ def _grid_of_spacing(box: NDArray[np.float64], spacing: float, of: str) -> tuple
 
 
 def refuse_large_grid(grid: Sequence[float], of: str) -> None:
-    """QuiltError where the points of a grid, of "pme", "lj_pme" or "fmm", cannot be numbered."""
+    """QuiltError if the points of a grid, of "pme", "lj_pme" or "fmm", cannot be numbered."""
     if math.prod(grid) > _LARGEST_GRID:
         points = " x ".join(f"{n:.4g}" for n in grid)
         names = {"pme": "PME", "lj_pme": "Lennard-Jones PME", "fmm": "the fast multipole method"}
@@ -362,7 +362,7 @@ def refuse_large_grid(grid: Sequence[float], of: str) -> None:
 
 
 def refuse_coarse_grid(grid: Sequence[int], box: NDArray[np.float64]) -> None:
-    """QuiltError where the grid of the dispersion is too coarse for its integers."""
+    """QuiltError if the grid of the dispersion is too coarse for its integers."""
     spacing = (abs(np.linalg.det(box)) / math.prod(grid)) ** (1 / 3)
     if spacing > _COARSEST:
         points = " x ".join(map(str, grid))

@@ -28,7 +28,7 @@ _MOST_POINTS = 4_000_000
 @user_settings
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Metadynamics:
-    """Hills that are added to the energy where collective variables have been.
+    """Metadynamics: Gaussian hills are added to the energy at visited values of variables.
 
     Attributes
     ----------
@@ -37,15 +37,16 @@ class Metadynamics:
     width:
         Standard deviation of the hills along each variable: nm, degrees or contacts.
     height:
-        kJ/mol, of a hill where there is no bias yet.
+        Height of the first hills, where there is no bias yet, kJ/mol.
     bias_factor:
-        Well-tempered: hills become smaller as the bias V grows, by exp(-V/(kT (bias_factor - 1))).
-        None: all hills have the same height.
+        Well-tempered metadynamics: the height of a hill is multiplied by exp(-V/(kT (bias_factor -
+        1))), where V is the bias at its place.  None: all hills have the same height.
     every:
         Steps between hills.
     range:
-        For each variable the least and the largest value of the grid; None, or an entry of None:
-        all angles and torsions.  Beyond its ends the bias is constant.
+        For each variable the smallest and the largest value of the grid; None, or an entry of
+        None, for angles and torsions, whose grid covers all values.  Beyond the grid the bias is
+        constant.
     """
 
     variables: tuple[str, ...] = Field(
@@ -76,14 +77,14 @@ class Metadynamics:
             raise ValueError("width: must be positive")
 
     def axes(self, system: Any) -> F64:
-        """(n, 5): of each axis of the grid the restraint, points, first value, spacing, periodic.
+        """(n, 5): restraint, points, first value, spacing and periodicity of each axis of the grid.
 
         Values are in nm, rad or contacts.
 
         Raises
         ------
         QuiltError
-            Where there is no restraint of that name, or a variable that is no angle has no range.
+            If there is no restraint of that name, or a variable that is no angle has no range.
         """
         if system.collective is None:
             raise QuiltError("metadynamics needs restraints between groups: its variables")

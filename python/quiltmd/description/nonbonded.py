@@ -68,10 +68,9 @@ class Nonbonded:
         the cutoff, and of each charge on itself (GROMACS), or not (OpenMM; pair forces then take
         longer).
     pme_order:
-        Order of the window that spreads a charge over the grid, 4 or 5: the number of points in
-        each direction.  None: 5, but 4 in boxes below 600 nm^3, where a finer grid costs less than
-        a wider window, for tolerances from 1e-4, without `pme_grid` and
-        `lj_pme_grid`.
+        Interpolation order, 4 or 5: the number of grid points in each direction among which a
+        charge is spread.  None: 5; or 4, with a finer grid, in boxes below 600 nm^3 with tolerances
+        from 1e-4, unless `pme_grid` or `lj_pme_grid` is given.
     pme_tolerance:
         Relative rms error of forces; determines the parameter of the split and the grid, if these
         are not given.
@@ -83,10 +82,9 @@ class Nonbonded:
     coulomb_cutoff:
         Cutoff of the direct sum of charges, nm, at most `cutoff`, which is that of Lennard-Jones;
         None: `cutoff`, or 7/9 of it in large systems of water (see the theory of nonbonded forces).
-        A shorter one makes pair forces cheaper and the grid finer, with the same
-        error of forces, since atoms without Lennard-Jones interactions (most of those of water)
-        then have fewer partners.  It needs a prolate split, and `lennard_jones` "cutoff"
-        without switching.
+        A shorter cutoff makes pair forces cheaper and the grid finer, with the same error of
+        forces, because atoms without Lennard-Jones interactions, such as hydrogens of water, then
+        have fewer pairs.  It needs a prolate split, and `lennard_jones` "cutoff" without switching.
     pme_alpha:
         Ewald splitting parameter of a Gaussian, 1/nm; given together with `pme_grid`.
     pme_bandwidth:
@@ -120,8 +118,8 @@ class Nonbonded:
         given together with `fmm_bandwidth`.
     fmm_box:
         Box vectors, nm, for which the stencil is chosen: a_x, b_x, b_y, c_x, c_y, c_z; the default
-        is the box at the start.  Of a simulation that goes on in another box, as after a barostat
-        has acted: the box with which it began.  Given with `fmm_grid`.
+        is the box at the start.  A simulation that continues in another box, for example after a
+        barostat has acted, needs the box with which it began.  Given with `fmm_grid`.
     dispersion_correction:
         Long-range correction: the mean-field energy of the Lennard-Jones interactions beyond the
         cutoff, and of the effect of `potential_shift` or switching within it; with `lennard_jones`
@@ -284,11 +282,11 @@ class Nonbonded:
         check_together(self)
 
     def overridden(self, given: Mapping[str, Any]) -> Nonbonded:
-        """These settings of an input, with other values for some of them.
+        """These settings of an input, with some values replaced.
 
-        Values that depend on a replaced setting are dropped: with a tolerance, split or cutoff the
-        stated split and grid, with a grid the tolerance, with a method the settings of other
-        methods, and without switching its distance.
+        Values that depend on a replaced setting are dropped.  A new tolerance, split or cutoff
+        drops the split and the grid; a new grid the tolerance; a new method the settings of other
+        methods; and switching = "none" the switching distance.
         """
         replaced: dict[str, Any] = {}
         method = given.get("method", self.method)
@@ -341,7 +339,7 @@ class Nonbonded:
 
     @classmethod
     def default(cls, box: NDArray[np.float64] | None) -> Nonbonded:
-        """The settings of a simulation that is given none: without a box, no cutoff."""
+        """Default settings of a simulation: without a box, no cutoff."""
         return cls() if box is not None else cls(method="no-cutoff")
 
     @property

@@ -26,7 +26,7 @@ class PairForm:
     parameters:
         One for each of `System.pair_tables`, in order.
     energy:
-        Of a pair, kJ/mol, in the syntax of OpenMM's custom forces: `r` is the distance in nm.
+        Energy of a pair, kJ/mol, in the syntax of OpenMM's custom forces; `r` is in nm.
     larger_first:
         Two parameters whose exchange does not change the energy: the first is the larger.
     idle:

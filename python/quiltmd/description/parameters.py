@@ -44,7 +44,7 @@ def _refuse_values(system: Any, terms: Terms) -> None:
 
 
 def _refuse_lennard_jones(system: Any) -> None:
-    """Of the types that atoms have; a file may list others."""
+    """Refuses Lennard-Jones parameters of types that atoms have; a file may list others."""
     used, first = np.unique(system.lj_types, return_index=True)
     pairs = np.ix_(used, used)
     a, b = system.lj_a[pairs], system.lj_b[pairs]

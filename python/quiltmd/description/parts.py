@@ -26,7 +26,7 @@ class Part:
     called: ClassVar[str]
 
     def check(self, system: Any) -> None:
-        """Raises InputError where the system does not have what the part needs."""
+        """Raises InputError if the system does not have what the part needs."""
 
     def arrays(self, system: Any) -> dict[str, Any]:
         """What the core needs, under the name of the field."""
@@ -34,7 +34,7 @@ class Part:
 
 
 def refuse_other_parts(system: Any, done: str, *supported: type[Part]) -> None:
-    """Raises InputError where a system has a part of another class.
+    """Raises InputError if a system has a part of another class.
 
     Parameters
     ----------

@@ -63,15 +63,15 @@ class Restraint:
         its reference position; with three values of k, E = sum of k/2 x^2 over the axes.
         "distance": E = k/2 (r - lower)^2 below `lower`, k/2 (r - upper)^2 above `upper`, and linear
         from `linear` on.  "angle", "torsion": E = k/2 max(0, |theta - angle| - width)^2.
-        "gyration", "rmsd", "coordination": as distances, of a group's radius of gyration, of its
-        RMSD from the reference positions after optimal superposition, of the number of contacts of
-        two groups.
+        "gyration", "rmsd", "coordination": as for distances, for the radius of gyration of a
+        group, its RMSD from the reference positions after optimal superposition, and the number of
+        contacts of two groups.
     select:
         Selections as for `quiltmd.select`: one for positions, gyration and rmsd, else two, three or
         four.  Distances, angles and torsions between groups of several atoms are those of their
         centres.
     k:
-        Force constant, kJ/mol/nm^2; of angles and torsions kJ/mol/rad^2, of coordination kJ/mol.
+        Force constant, kJ/mol/nm^2; for angles and torsions kJ/mol/rad^2, for coordination kJ/mol.
     radius:
         Radius of the flat bottom of a position restraint, nm.
     lower, upper, linear:
@@ -80,18 +80,18 @@ class Restraint:
     angle, width:
         Degrees.
     name:
-        Of the columns of a restraint between groups, and for `set_conditions`.
+        Name of a restraint between groups, in output columns and for `set_conditions`.
     path:
         Points of (ps, value): the centre moves linearly between them, in place of `lower`, `upper`
         and `angle`.
     weights:
-        "mass" or "equal": of the atoms in centres, radii of gyration and RMSD.
+        Weights of the atoms in centres, radii of gyration and RMSD: "mass" or "equal".
     origin:
-        Of each group a selection of the atom from which nearest images of the others are taken; by
-        default that in the middle of the reference positions.
+        For each group a selection of one atom; the nearest images of the other atoms to this atom
+        are used.  By default the atom in the middle of the reference positions.
     contact, exponent:
-        A contact of two atoms at distance r counts 1 / (1 + (r / contact)^exponent); nm, and an
-        even number, by default 6.
+        A pair of atoms at distance r counts 1 / (1 + (r / contact)^exponent): `contact` in nm,
+        `exponent` an even number, by default 6.
     """
 
     kind: Literal[
@@ -198,7 +198,7 @@ class Restraint:
 
     @property
     def is_collective(self) -> bool:
-        """Whether it is one between groups, whatever it selects."""
+        """Whether the restraint is one between groups of atoms."""
         is_of_atoms = self.kind in ("position", "distance", "angle", "torsion")
         return not is_of_atoms or any(getattr(self, key) is not None for key in _COLLECTIVE)
 
@@ -214,7 +214,7 @@ class Restraint:
 
     @property
     def bounds(self) -> tuple[float, float, float]:
-        """Of a value that is no angle: lower, upper, linear."""
+        """The values lower, upper and linear, for variables other than angles."""
         lower = self.upper if self.lower is None else self.lower
         upper = self.lower if self.upper is None else self.upper
         assert lower is not None

@@ -60,7 +60,7 @@ def select(system: System, text: str) -> npt.NDArray[np.int64]:
     Raises
     ------
     QuiltError
-        Where the text cannot be read, or no atom is selected.
+        If the text cannot be read, or no atom is selected.
     """
     parser = _Parser(system, text)
     mask = parser.whole()

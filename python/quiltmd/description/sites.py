@@ -107,7 +107,7 @@ def at_angle(atom: int, parents: Sequence[int], distance: float, angle: float) -
 
 
 def above_plane(atom: int, parents: Sequence[int], a: float, b: float, c: float) -> Site:
-    """Of GROMACS' type 4fdn: at c (nm) along (a r13 - r12) x (b r14 - r12)."""
+    """A site of GROMACS' type 4fdn: at c (nm) along (a r13 - r12) x (b r14 - r12)."""
     return Site(atom, tuple(parents), (1, 0, 0, 0), (1 - a, -1, a, 0), (1 - b, -1, 0, b), (0, 0, c))
 
 

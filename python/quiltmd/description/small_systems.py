@@ -32,7 +32,7 @@ def system_fields(
     Raises
     ------
     InputError
-        Where terms or Lennard-Jones parameters are given in two ways, or sigma without epsilon;
+        If terms or Lennard-Jones parameters are given in two ways, or sigma without epsilon;
         where masses, charges, sigma or epsilon are not numbers, or not one for each atom.
     """
     each = np.atleast_1d(numbers("masses", masses, "numbers, amu").astype(np.float64))
@@ -81,7 +81,7 @@ def _of_atoms(name: str, value: npt.ArrayLike, atoms: int) -> F64:
 
 
 def _refuse_two_ways(terms: TermTable, views: dict[str, Any]) -> None:
-    """InputError where terms of a form are given in the table and by the name of a view."""
+    """InputError if terms of a form are given in the table and by the name of a view."""
     for name in views:
         if len(terms[VIEWS[name].form]):
             raise InputError(

@@ -170,7 +170,7 @@ class State(Checked):
 def arrays_of_openmm(state: Any) -> tuple[F64, F64 | None, F64]:
     """Positions, nm, velocities, nm/ps, or None, and box, nm, of an `openmm.State`.
 
-    InputError where it has no positions.
+    InputError if it has no positions.
     """
     names = state.getDataTypes()
     if not names & state.Positions:

@@ -259,8 +259,8 @@ class System(TermViews, Checked):
         others:
             Any other argument of `System`, such as `bonds`, `constraints`, `sites`.  By default
             there are no terms and no constraints; atoms are called A0, A1, ..., their elements
-            follow from their masses; excluded are the pairs that bonds, constraints, virtual sites
-            or 1-4 pairs join, not others (the ends of an angle, for instance).
+            follow from their masses; pairs joined by bonds, constraints, virtual sites or
+            1-4 pairs are excluded, others are not (the ends of an angle, for instance).
 
         Raises
         ------

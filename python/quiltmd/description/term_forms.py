@@ -67,7 +67,7 @@ class Minimum:
     stiffness:
         Likewise the second derivative of the energy there: kJ/mol/nm^2 or kJ/mol/rad^2.
     is_length:
-        Of a bond: whether that is its length, which a constraint can keep.
+        Whether the minimum is the length of a bond, which a constraint can fix.
     """
 
     at: Callable[[F64], F64]
@@ -98,7 +98,7 @@ class TermForm:
         angle or dihedral angle of its atoms, `(x, y, z)` from the place that holds the atom; "" for
         what no such expression says.
     minimum:
-        Of forms whose energy has one as a function of one distance or angle.
+        The minimum of the energy, for forms that depend on one distance or angle.
     shared:
         The name of the data to whose rows the first parameter refers, and to which the energy is
         proportional; "" where there are none.

@@ -33,7 +33,7 @@ class Terms(Checked):
     Attributes
     ----------
     name:
-        Of the form.
+        Name of the form.
     atoms:
         (n, atoms of a term) int32.
     parameters:
@@ -85,7 +85,7 @@ class Terms(Checked):
         return form_named(self.name)
 
     def chosen(self, which: npt.NDArray[Any]) -> Terms:
-        """Those that a mask, or indices, choose."""
+        """The terms that a mask, or indices, select."""
         return Terms(self.name, self.atoms[which], self.parameters[which], self.shared)
 
     def joined(self, atoms: Any, parameters: Any) -> Terms:

@@ -95,7 +95,7 @@ class Unit:
         Raises
         ------
         ValueError
-            Where it has a unit that does not convert to this one, or is no number.
+            If it has a unit that does not convert to this one, or is no number.
         """
         if isinstance(value, str):
             return self._of_text(value)

@@ -20,7 +20,7 @@ class Vibration:
     period:
         ps, in the harmonic limit; infinite where nothing vibrates.
     form, atoms:
-        Of the term.
+        Form and atoms of the term.
     """
 
     period: float = float("inf")

@@ -31,7 +31,7 @@ def counted_heat(heat: float) -> float:
 class Captured(Protocol):
     """The data of a simulation at a step, perhaps still being copied: reading waits for them.
 
-    QuiltError where data are read that were not captured.
+    QuiltError if data are read that were not captured.
     """
 
     @property
@@ -155,7 +155,7 @@ EngineFactory = Callable[[dict[str, Any], dict[str, Any], dict[str, Any], Any], 
 
 
 def load_core() -> Any:
-    """The module `quiltmd._core`; QuiltError where it is missing or does not load."""
+    """The module `quiltmd._core`; QuiltError if it is missing or does not load."""
     try:
         return importlib.import_module("quiltmd._core")
     except ImportError as error:

@@ -149,7 +149,7 @@ class Execution:
         )
 
     def resolve_here(self) -> RunHere:
-        """The same where it must be in this process; QuiltError where it is not."""
+        """The same where it must be in this process; QuiltError if it is not."""
         where = self.resolve()
         if isinstance(where, RunInWorkers):
             raise QuiltError(
@@ -158,7 +158,7 @@ class Execution:
         return where
 
     def _check_workers(self) -> None:
-        """QuiltError where settings of workers would be ignored."""
+        """QuiltError if settings of workers would be ignored."""
         of_wholes = self.workers.spares or self.workers.verify or self.workers.inject_fault
         if of_wholes and has_rank_on_each(self._device_of_ranks()):
             raise QuiltError(
@@ -183,7 +183,7 @@ class Execution:
             raise QuiltError(f"device '{self.device}' has one rank: leave out the number of ranks")
 
     def _check_transport(self) -> None:
-        """QuiltError where the transport that was asked for does not join these ranks."""
+        """QuiltError if the transport that was asked for does not join these ranks."""
         device = self._device_of_ranks()
         between, places = has_rank_on_each(device), parse_device(device)
         those = BETWEEN_PROCESSES if between else IN_ONE_PROCESS
@@ -223,7 +223,7 @@ class Execution:
         return self.ranks or listed or 1
 
     def _not_so_many(self, listed: int) -> str:
-        """That the number of ranks is not that of what is listed for them."""
+        """Message: the number of ranks differs from the number of listed devices or hosts."""
         if self.hosts:
             where = ", ".join(self.hosts)
             return (

@@ -160,7 +160,7 @@ class ExternalCalls:
 
 
 def energy_names() -> set[str]:
-    """Of the potential energies that the core has itself."""
+    """Names of the potential energies of the core."""
     forms = load_core().term_forms()
     return {*_FAMILIES, *(name for form in forms for name in form["energies"])}
 
@@ -235,7 +235,7 @@ def make_engine_alone(
     integrator: dict[str, Any],
     run: RunHere,
 ) -> Engine:
-    """The engine of the core; QuiltError where it is to call functions of the client."""
+    """The engine of the core; QuiltError if it is to call functions of the client."""
     if run.external:
         raise QuiltError(
             "a device of `quiltmd serve` runs no functions of its clients, such as external forces"
@@ -248,7 +248,7 @@ def tried(
 ) -> Iterator[str]:
     """Calls each with the state; what is odd about them, a line each.
 
-    QuiltError where one returns no virial and a barostat needs it, or other bits for the same input
+    QuiltError if one returns no virial and a barostat needs it, or other bits for the same input
     and bits of several devices are compared.
     """
     for one in calls:
@@ -284,7 +284,7 @@ def states_of(calls: Sequence[ExternalCalls]) -> dict[str, bytes]:
 
 
 def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> None:
-    """Has each remember what a checkpoint has of it; QuiltError where it does not have it."""
+    """Has each remember what a checkpoint has of it; QuiltError if it does not have it."""
     for one in calls:
         where = f"external force '{one.name}'"
         if one.force.update_every and not remembers(one.force):

@@ -44,7 +44,7 @@ class Process:
     host, port:
         Its machine, and where it lets process 0 in.
     cores:
-        Those that it may use.
+        The cores that it may use.
     gpus:
         Numbers of the usable ones that it sees.
     """
@@ -71,7 +71,7 @@ def ranks_of_node(hosts: Sequence[str]) -> int:
 def device_of_ranks(device: str, hosts: Sequence[str] = ()) -> str:
     """A name with a device for each rank: `device` on `hosts`, or on all processes of a launcher.
 
-    Where there are neither, that is `device`.  QuiltError where ranks cannot be made of it.
+    Where there are neither, that is `device`.  QuiltError if ranks cannot be made of it.
     """
     if not hosts and (not started_together or parse_device(device)[0].kind == "mpi"):
         return device
@@ -83,12 +83,12 @@ def device_of_ranks(device: str, hosts: Sequence[str] = ()) -> str:
 
 
 def devices_of_processes(device: str) -> list[str]:
-    """`device` in each of the processes of a launcher; QuiltError where one does not have it."""
+    """`device` in each of the processes of a launcher; QuiltError if one does not have it."""
     return [str(place) for place in _in_processes(_what_each_has(device))]
 
 
 def started(number: int) -> Process:
-    """One of the processes of a launcher; QuiltError where there is none of that number."""
+    """One of the processes of a launcher; QuiltError if there is none of that number."""
     if number >= len(started_together):
         raise QuiltError(f"no launcher has started a process mpi:{number} together with this one")
     return started_together[number]
@@ -101,7 +101,7 @@ def cores_of(place: Place) -> tuple[str, tuple[int, ...]]:
 
 
 def _what_each_has(device: str) -> Place:
-    """A device that does not say where it is; QuiltError where it does."""
+    """A device that does not say where it is; QuiltError if it does."""
     asked, *more = parse_device(device)
     if more or asked.kind != "here" or str(asked) != device:
         raise QuiltError(
@@ -147,7 +147,7 @@ def _in_processes(asked: Place) -> list[Place]:
 
 
 def _turns(hosts: list[str]) -> list[int]:
-    """Of each rank, how many of its host come before it."""
+    """For each rank, the number of earlier ranks on its host."""
     return [hosts[:rank].count(host) for rank, host in enumerate(hosts)]
 
 

@@ -54,7 +54,7 @@ class RunInWorkers:
     Attributes
     ----------
     device:
-        Of all workers, as it was asked for.
+        Device of all workers, as given by the user.
     ranks:
         How many there are.
     workers:

@@ -112,7 +112,7 @@ class History:
         Raises
         ------
         QuiltError
-            Where energies were not evaluated with every Hamiltonian (`all_energies`).
+            If energies were not evaluated with every Hamiltonian (`all_energies`).
         """
         if np.isnan(self.energies).any():
             raise QuiltError(
@@ -187,7 +187,7 @@ def _name_states(axis: Any, count: int) -> None:
 
 
 def read_history(folder: str | os.PathLike[str]) -> History:
-    """What is in the folder of a replica exchange; QuiltError where it is none."""
+    """What is in the folder of a replica exchange; QuiltError if it is none."""
     path = Path(folder)
     if not (path / WALKERS).exists():
         raise QuiltError(f"{path}: not the folder of a replica exchange: {WALKERS} is missing")

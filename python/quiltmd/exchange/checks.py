@@ -23,7 +23,7 @@ Kind = TypeVar("Kind")
 
 
 def check_states(states: Sequence[ReplicaState]) -> tuple[ReplicaState, ...]:
-    """The states; QuiltError where there are none, or where they are something else."""
+    """The states; QuiltError if there are none, or where they are something else."""
     if not len(states) or not all(isinstance(state, ReplicaState) for state in states):
         raise QuiltError(
             "replica exchange needs states, such as temperature_states([300, 310]) gives"
@@ -32,7 +32,7 @@ def check_states(states: Sequence[ReplicaState]) -> tuple[ReplicaState, ...]:
 
 
 def check_memory(replicas: int, on_cpu: int = 0, of_one: float = 0.0) -> None:
-    """QuiltError where replicas need more memory than this machine has.
+    """QuiltError if replicas need more memory than this machine has.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_memory(replicas: int, on_cpu: int = 0, of_one: float = 0.0) -> None:
 
 
 def one_for_each(name: str, given: Any, kind: type[Kind], count: int) -> list[Kind]:
-    """What each of the states has, of one for all or a list; QuiltError where it is neither."""
+    """What each of the states has, of one for all or a list; QuiltError if it is neither."""
     found = [given] * count if isinstance(given, kind) else given
     if not isinstance(found, list | tuple) or not all(isinstance(one, kind) for one in found):
         raise QuiltError(f"{name} must be a {kind.__name__}, or a list with one for each state")
@@ -61,7 +61,7 @@ def one_for_each(name: str, given: Any, kind: type[Kind], count: int) -> list[Ki
 
 
 def check_systems(systems: Sequence[System]) -> None:
-    """QuiltError where what one state simulates cannot be swapped with what another does."""
+    """QuiltError if what one state simulates cannot be swapped with what another does."""
     first = systems[0]
     for k, other in enumerate(systems):
         for name in ("masses", "constraints", "constraint_lengths"):
@@ -75,7 +75,7 @@ def check_systems(systems: Sequence[System]) -> None:
 def check_solute(
     solute: NDArray[np.integer[Any]] | None, states: Sequence[ReplicaState], atoms: int
 ) -> NDArray[np.integer[Any]] | None:
-    """Indices of its atoms; QuiltError where they are none, or missing though states scale them."""
+    """Indices of its atoms; QuiltError if they are none, or missing though states scale them."""
     if solute is None:
         if any(state.scale != 1.0 for state in states):
             raise QuiltError("states with a scale need `solute`, the atoms that they scale")
@@ -91,7 +91,7 @@ def check_lambdas(
 ) -> NDArray[np.int64] | None:
     """Which states of the schedule those of replicas are; None where they have no lambdas.
 
-    QuiltError where some have lambdas and others not, or a schedule lacks them, or systems differ.
+    QuiltError if some have lambdas and others not, or a schedule lacks them, or systems differ.
     """
     given = [state.lambdas for state in states]
     if all(lambdas is None for lambdas in given):
@@ -116,7 +116,7 @@ def check_lambdas(
 
 
 def check_devices(devices: Sequence[str]) -> None:
-    """QuiltError where they are no list of names of devices."""
+    """QuiltError if they are no list of names of devices."""
     if isinstance(devices, str) or not devices:
         raise QuiltError("devices must be a list of names, such as ['cuda:0', 'cuda:1']")
     for device in devices:
@@ -132,7 +132,7 @@ def refuse_external(settings: Mapping[str, Any]) -> None:
 def check_ensemble(
     integrator: Integrator | None, thermostat: Thermostat | None, barostat: Any
 ) -> None:
-    """QuiltError where states would not be canonical ensembles of one temperature each."""
+    """QuiltError if states would not be canonical ensembles of one temperature each."""
     canonical = "replica exchange is between canonical ensembles"
     if barostat is not None:
         raise QuiltError(f"{canonical}: leave out the barostat")

@@ -31,7 +31,7 @@ def demultiplex(folder: str | os.PathLike[str]) -> list[Path]:
     Parameters
     ----------
     folder:
-        Of the exchange, which may still go on: frames that are there are taken.
+        Folder of the exchange, which may still be running; the frames written so far are used.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def demultiplex(folder: str | os.PathLike[str]) -> list[Path]:
     Raises
     ------
     QuiltError
-        Where there is no exchange or no trajectory, or MDAnalysis is not installed.
+        If there is no exchange or no trajectory, or MDAnalysis is not installed.
     """
     path = Path(folder)
     history = read_history(path)

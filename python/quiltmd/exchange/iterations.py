@@ -51,7 +51,7 @@ class UnderWay:
     energies:
         As of `Iteration`, as far as they are known.
     fields:
-        Of the States of simulations, before swaps, that were asked for.
+        Fields of the requested States of simulations, before swaps.
     swapped:
         The pairs that swap.
     """

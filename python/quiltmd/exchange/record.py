@@ -61,11 +61,11 @@ class Generation:
     walkers:
         The replica in each state.
     seed:
-        Of the exchange.
+        Random seed of the exchange.
     files:
         How far the tables had been written.
     checkpoints:
-        Of each state.
+        The checkpoint of each state.
     """
 
     iteration: int
@@ -81,11 +81,11 @@ class Tables:
     Parameters
     ----------
     folder:
-        Of the exchange.
+        Folder of the exchange.
     count:
-        Of states.
+        Number of states.
     marks:
-        Of a generation, to go on after it; None begins anew.
+        Marks of the generation from which the files continue; None: start new files.
     """
 
     def __init__(self, folder: Path, count: int, marks: dict[str, Mark] | None) -> None:
@@ -162,7 +162,7 @@ def write_generation(folder: Path, generation: Generation) -> None:
 
 
 def read_generation(folder: Path) -> Generation:
-    """The last generation of which all parts are there and whole; QuiltError where there is none.
+    """The last generation of which all parts are there and whole; QuiltError if there is none.
 
     Where it is the one before the last, that is told.
     """
@@ -232,7 +232,7 @@ def _checkpoint_path(folder: Path, state: int, iteration: int) -> Path:
 def read_table(path: Path, columns: int) -> NDArray[np.float64]:
     """Rows of a table, each with its number and this number of columns more.
 
-    A row that is still being written does not count.  QuiltError where it is no such table, or a
+    A row that is still being written does not count.  QuiltError if it is no such table, or a
     row is missing.
     """
     with reading(path):

@@ -95,7 +95,7 @@ class ReplicaExchange:
     simulations:
         The simulation of each state.
     walkers:
-        (K,) the replica in each state, by the state in which it began.
+        (K,) the replica in each state, numbered by its initial state.
     iteration:
         Number of iterations done.
     """
@@ -202,8 +202,8 @@ class ReplicaExchange:
         record:
             Called with each `Iteration`, in order; returning True stops the run.
         ahead:
-            How many iterations a replica may be ahead of the one that is recorded next.  With 0
-            all simulations are at the end of this iteration while `record` is called.  With a
+            By how many iterations a replica may be ahead of the next recorded iteration.  With
+            0 all simulations are at the end of this iteration while `record` is called.  With a
             larger number replicas do not wait for the slowest one; `record` must then not use the
             simulations, and if it stops the run, iterations that have begun are completed.  Results
             are the same.
@@ -461,7 +461,7 @@ def _groups(count: int, devices: int, together: int) -> list[list[int]]:
 
 
 def _cores(device: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Of each place of a device that computes on a CPU of known cores: its machine, and these."""
+    """Machine and core numbers of each place of a device that is a CPU with known cores."""
     places = parse_device(device)
     here = [place for place in places if place.kind in ("here", "worker")]
     own = "", tuple(core_numbers())
@@ -470,9 +470,9 @@ def _cores(device: str) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _shares_of_cores(devices: Sequence[str], ranks: int) -> dict[str, int | None]:
-    """Of each device, threads for each rank of what it runs; None: the default.
+    """Threads of each rank on each device; None: the default.
 
-    `devices` are those of all that runs at the same time.
+    `devices` are the devices of all replicas that run at the same time.
     """
     users = Counter(cores for device in devices for cores in _cores(device))
     shares: dict[str, int | None] = {}

@@ -363,6 +363,6 @@ def _with(config: ExchangeConfig, changed: Any) -> ExchangeConfig:
 
 
 def _names(count: int) -> Sequence[str]:
-    """Of all that it leaves in its folder, and `--demux` after it."""
+    """Names of all files that an exchange, and `--demux` later, write to its folder."""
     folders = [name(k) for name in (state_name, replica_name) for k in range(count)]
     return [MANIFEST, PREVIOUS, WALKERS, ENERGIES, PLOT, *folders]

@@ -39,7 +39,7 @@ def scale_solute(system: System, solute: NDArray[np.integer[Any]], scale: float)
     Raises
     ------
     QuiltError
-        Where there is no solute, or the system has another form of pair interactions.
+        If there is no solute, or the system has another form of pair interactions.
     """
     if scale == 1.0:
         return system
@@ -65,7 +65,7 @@ def scale_solute(system: System, solute: NDArray[np.integer[Any]], scale: float)
 
 
 def _factors(inside: NDArray[np.bool_], scale: float) -> NDArray[np.float64]:
-    """Of terms, by how many of their atoms are of the solute: all, some or none."""
+    """Factors of terms: scale, its root, or 1, if all, some or none of their atoms are solute."""
     every, some = inside.all(axis=1), inside.any(axis=1)
     factors: NDArray[np.float64] = np.where(every, scale, np.where(some, math.sqrt(scale), 1.0))
     return factors

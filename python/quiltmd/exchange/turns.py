@@ -22,11 +22,11 @@ class Turns:
     Parameters
     ----------
     count:
-        Of replicas.
+        Number of replicas.
     first, last:
         The iterations: from `first` to before `last`.
     ahead:
-        How many iterations a replica may be ahead of the one that is to be recorded next.
+        Number of iterations by which a replica may be ahead of the iteration recorded next.
     partners_of:
         The sets of partners in an iteration; each replica is in one.
     """

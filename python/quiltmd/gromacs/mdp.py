@@ -130,7 +130,7 @@ def _first_step(control: Control, entries: Entries) -> None:
 
 
 def _velocities(control: Control, entries: Entries) -> None:
-    """Those of the start, and the one seed, which is that of velocities where these are drawn."""
+    """Initial velocities, and the random seed: that of the velocities, if they are drawn."""
     if not entries.switch("gen-vel"):
         entries.tell("no effect without gen-vel", "gen-temp", "gen-seed")
         if "minimize" not in control.settings["run"]:

@@ -72,7 +72,7 @@ class Molecule:
     kind:
         Name of the molecule type.
     names, residues, types, charges, masses, elements:
-        Of its atoms; residues are (number, name).
+        Properties of its atoms; residues are (number, name).
     vanishing:
         Whether the second state of an atom has neither charge nor Lennard-Jones interactions.
     has_second_state:
@@ -412,7 +412,7 @@ def _is_doubled(words: list[str], count: int) -> bool:
 
 
 def _count(line: Line, section: str, function: int) -> int:
-    """How many parameters a term of a function type has; InputError where none is supported."""
+    """How many parameters a term of a function type has; InputError if none is supported."""
     count = COUNTS[section].get(function)
     if count is None:
         kind = section.removesuffix("types") + "s"

@@ -112,7 +112,7 @@ class Types:
         return self._rows.get((function, either_way(types)))
 
     def find(self, line: Line, types: _Names, function: int) -> list[float]:
-        """The parameters of a term; InputError where there are none."""
+        """The parameters of a term; InputError if there are none."""
         values = self.get(types, function)
         if values is None:
             raise missing(line, self._section, types, function)
@@ -173,7 +173,7 @@ class DihedralTypes:
         rows: list[_Dihedral],
         same: list[_Dihedral],
     ) -> bool:
-        """Whether a line of function type 9 is another term; InputError where that is unclear."""
+        """Whether a line of function type 9 is another term; InputError if that is unclear."""
         in_a_row = bool(rows) and rows[-1].types == types
         if not in_a_row and any(row.values != values for row in same):
             raise line.error(
@@ -221,7 +221,7 @@ class MapTypes:
     Attributes
     ----------
     maps:
-        Those that terms use, each read when it is first asked for; energies from -180 degrees on
+        Maps that terms use, each read when it is first needed; energies from -180 degrees on
         come first in the file, from 0 on here.
 
     Of two maps for the same types the first holds.

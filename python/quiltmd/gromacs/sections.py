@@ -162,7 +162,7 @@ class TopologyFile:
         return section
 
     def check_types(self, section: str, types: tuple[str, ...], line: Line) -> None:
-        """InputError where a line of parameters names a type of atoms that does not exist."""
+        """InputError if a line of parameters names a type of atoms that does not exist."""
         known = self.atom_types if section in _BY_ATOM_TYPES else self.bonded_types
         for name in types:
             if name not in known:

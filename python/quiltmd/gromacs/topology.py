@@ -89,7 +89,7 @@ def _system(
     parts: list[tuple[Molecule, int]],
     used: list[str],
 ) -> System:
-    """Of these molecules, with Lennard-Jones parameters of these types."""
+    """The system of these molecules, with Lennard-Jones parameters of these types."""
     fields: _Fields = {}
     terms = TermTable.of(
         {

@@ -325,7 +325,7 @@ def is_structure(topology: Path) -> bool:
 
 
 def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ...]:
-    """Files that a topology includes, in order; InputError where one is missing."""
+    """Files that a topology includes, in order; InputError if one is missing."""
     sources = Sources(os.fspath(topology), (), tuple(defines))
     reader = topology_format(topology)
     return () if reader is None else reader.includes(sources)
@@ -372,14 +372,14 @@ def read_velocities(file: Path, atoms: int) -> npt.NDArray[np.float64]:
     Parameters
     ----------
     file:
-        Of a format of `COORDINATES`, with a single frame.
+        A file of one of the formats in `COORDINATES`, with a single frame.
     atoms:
         Number of atoms that it must have.
 
     Raises
     ------
     InputError
-        Where it has no velocities, or several frames, and as `read_coordinates`.
+        If it has no velocities, or several frames, and as `read_coordinates`.
     """
     reader = _coordinate_format(os.fspath(checkpoints.find_state(file)))
     frames = count_frames(file)
@@ -396,7 +396,7 @@ def read_velocities(file: Path, atoms: int) -> npt.NDArray[np.float64]:
 def count_frames(coordinates: Path) -> int:
     """Frames in a coordinate file: 1 but for trajectories.
 
-    Raises InputError where a trajectory cannot be read.
+    Raises InputError if a trajectory cannot be read.
     """
     file = os.fspath(checkpoints.find_state(coordinates))
     return _coordinate_format(file).frames(file)
@@ -429,7 +429,7 @@ def _fixed_constraints_warnings(
 ) -> tuple[str, ...]:
     """Warnings for a file whose constraints hold, whatever is asked for.
 
-    InputError where other masses are asked for.
+    InputError if other masses are asked for.
     """
     if hydrogen_mass is not None:
         raise InputError(

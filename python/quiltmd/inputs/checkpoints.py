@@ -23,7 +23,7 @@ def find_state(path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     InputError
-        Where a folder has none; of a run with stages it names the last one that has.  Where there
+        If a folder has none; of a run with stages it names the last one that has.  Where there
         is no such file, but the folder of a run in its place, as for GROMACS' `-c em.gro` after a
         run of em.mdp: it names that.
     """

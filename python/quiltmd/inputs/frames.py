@@ -59,9 +59,9 @@ def read_frames(
     Raises
     ------
     InputError
-        Where the file cannot be read, or has another number of atoms.
+        If the file cannot be read, or has another number of atoms.
     QuiltError
-        Where MDAnalysis is not installed.
+        If MDAnalysis is not installed.
     """
     file = os.fspath(path)
     with Starting() as starting:

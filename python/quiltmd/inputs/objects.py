@@ -43,12 +43,12 @@ def coordinates_of(thing: Any, frame: int) -> Coordinates:
         An `mdtraj.Trajectory`; a `Universe` or `AtomGroup` of MDAnalysis, whose frame is the one at
         which it is; an `openmm.State`.
     frame:
-        Of a trajectory of mdtraj, from 0, negative from the end.
+        Frame of a trajectory of mdtraj, counted from 0, or from the end if negative.
 
     Raises
     ------
     InputError
-        Where it is none of these, or has no such frame.
+        If it is none of these, or has no such frame.
     """
     if hasattr(thing, "xyz") and hasattr(thing, "unitcell_lengths"):
         return _of_mdtraj(thing, frame)

@@ -55,7 +55,7 @@ SYSTEMS = {
 
 
 def system_files(name: str) -> tuple[Path, Path]:
-    """Topology and coordinates of a standard system; QuiltError where there are none."""
+    """Topology and coordinates of a standard system; QuiltError if there are none."""
     if name not in SYSTEMS:
         raise QuiltError(f"no standard system {name!r}; there are {', '.join(SYSTEMS)}")
     found = SYSTEMS[name]

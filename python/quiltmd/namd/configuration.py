@@ -91,7 +91,7 @@ def _files(control: Control, entries: Entries) -> None:
 
 
 def _scaling(control: Control, entries: Entries, amber: bool) -> None:
-    """Of electrostatic 1-4 interactions: these topologies have the factors themselves."""
+    """Scaling of electrostatic 1-4 interactions: these topologies contain the factors."""
     names = ("1-4scaling", "oneFourScaling")
     if not any(entries.has(name) for name in names):
         control.notes.append(
@@ -132,7 +132,7 @@ def _box(control: Control, entries: Entries) -> None:
 
 
 def _cell(control: Control, vectors: list[list[float] | None]) -> NDArray[np.float64]:
-    """The vectors of the cell as rows, angstrom; InputError where they are none for us."""
+    """The vectors of the cell as rows, angstrom; InputError if they are none for us."""
     whole = all(vector is not None and len(vector) == 3 for vector in vectors)
     rows = np.array(vectors, dtype=np.float64) if whole else np.zeros((3, 3))
     if not abs(np.linalg.det(rows)) >= 1e-6:
@@ -238,7 +238,7 @@ def _steps(control: Control, entries: Entries) -> None:
 
 
 def _velocities(control: Control, entries: Entries) -> float | None:
-    """Those of the start, by `temperature`, which is returned, or from a file, as of a restart."""
+    """Initial velocities, drawn at `temperature`, which is returned, or read from a file."""
     text, binary = entries.take("velocities"), entries.take("binvelocities")
     temperature = entries.peek("temperature")
     initial = entries.number("temperature")
@@ -270,7 +270,7 @@ def _initial_velocities(control: Control) -> None:
 def _new_velocities(
     control: Control, entries: Entries, minimized: list[Entry], runs: list[Entry]
 ) -> None:
-    """Those of `reinitvels`; a minimisation leaves atoms at rest, whatever they were before."""
+    """Velocities of `reinitvels`; after a minimisation atoms are at rest."""
     drawn = entries.peek("reinitvels")
     for entry in drawn:
         if runs and entry.line > runs[0].line:

@@ -61,7 +61,7 @@ def take_extra_bonds(control: Control, entries: Entries) -> None:
 
 
 def _add(control: Control, file: str, line: int, words: list[str]) -> None:
-    """Adds the restraint of a line; InputError where the line cannot be one."""
+    """Adds the restraint of a line; InputError if the line cannot be one."""
     kind, rest = words[0].lower(), words[1:]
     count = _ATOMS.get(kind, 0)
     try:

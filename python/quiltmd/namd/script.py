@@ -103,7 +103,7 @@ class _Script:
             self._statement(line, part, word, "".join(rest))
 
     def end(self) -> None:
-        """InputError where a block is still open."""
+        """InputError if a block is still open."""
         if self.blocks:
             raise self._error(self.blocks[-1][0], "this block of Tcl has no '}' of its own line")
 

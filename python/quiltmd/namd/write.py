@@ -30,7 +30,7 @@ def write_namd(path: str | os.PathLike[str], simulation: Readout) -> None:
     path:
         File of the coordinates; the other files have the same name with the suffixes .vel and .xsc.
     simulation:
-        What is written.
+        The simulation whose structure is written.
     """
     path = Path(path)
     positions = wrapped(simulation) * _ANGSTROM

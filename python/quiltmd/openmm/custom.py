@@ -113,7 +113,7 @@ def torsion_fields(forces: list[Any]) -> _Fields:
     Raises
     ------
     InputError
-        Where a CustomTorsionForce is anything but harmonic, with a flat bottom or without, or a
+        If a CustomTorsionForce is anything but harmonic, with a flat bottom or without, or a
         cosine.
     """
     impropers, torsions, restraints = _Terms(4, 2), _Terms(4, 3), _Terms(4, 3)
@@ -150,7 +150,7 @@ def constant_forces(forces: list[Any], atoms: int) -> _F64:
     Parameters
     ----------
     forces:
-        Of the OpenMM System.
+        Forces of the OpenMM System.
     atoms:
         Their number, N.
 
@@ -161,7 +161,7 @@ def constant_forces(forces: list[Any], atoms: int) -> _F64:
     Raises
     ------
     InputError
-        Where a force is neither that nor a restraint, or names an atom that does not exist.
+        If a force is neither that nor a restraint, or names an atom that does not exist.
     """
     total = np.zeros((atoms, 3))
     for force in _of(forces, EXTERNAL):
@@ -181,14 +181,14 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     Parameters
     ----------
     forces:
-        Of the OpenMM System.
+        Forces of the OpenMM System.
     molecules:
         (N,) the molecule of each atom.
 
     Raises
     ------
     InputError
-        Where a CustomExternalForce or CustomBondForce has none of the forms, or one between
+        If a CustomExternalForce or CustomBondForce has none of the forms, or one between
         molecules in a periodic box does not use periodic boundaries.
     """
     held = _Terms(1, 11)
@@ -222,14 +222,14 @@ def bond_terms(forces: list[Any], count: int) -> list[Terms]:
     Parameters
     ----------
     forces:
-        Of the OpenMM System.
+        Forces of the OpenMM System.
     count:
         How many atoms it has.
 
     Raises
     ------
     InputError
-        Where a CustomBondForce has an expression that is not known, or names an atom that does not
+        If a CustomBondForce has an expression that is not known, or names an atom that does not
         exist.
     """
     bonds = {form.name: Terms(form.name) for form in _BONDS_AS_STATED.values()}
@@ -307,7 +307,7 @@ class _Terms:
 
 
 def _matched(force: Any, forms: Sequence[Form]) -> tuple[npt.NDArray[np.int32], Match]:
-    """Atoms (n, arity) of the terms of a force, and its form; InputError where it has none.
+    """Atoms (n, arity) of the terms of a force, and its form; InputError if it has none.
 
     The form of a force without terms is found for one with parameters made up.
     """

@@ -40,7 +40,7 @@ _NEGATION = 2  # -a^b is -(a^b), -a*b is (-a)*b
 
 
 def _periodic_distance(*places: Array) -> Array:
-    """Of points that are nearest images of each other."""
+    """Distance of points that are nearest images of each other."""
     pairs = zip(places[:3], places[3:], strict=True)
     distance: Array = np.sqrt(sum((a - b) ** 2 for a, b in pairs))
     return distance
@@ -253,7 +253,7 @@ def evaluate(
     nodes:
         The parts.
     values:
-        Of the variables: arrays that can be broadcast together.
+        Values of the variables: arrays that can be broadcast together.
     functions:
         Further functions of arrays, tabulated ones for instance.
 

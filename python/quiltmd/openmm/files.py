@@ -133,7 +133,7 @@ def _translated(openmm_system: Any, topology: Any, file: str) -> System:
 
 
 def _refuse_broken(file: str, text: str) -> None:
-    """InputError where this is no whole XML: OpenMM takes a file that ends after some forces."""
+    """InputError if this is no whole XML: OpenMM takes a file that ends after some forces."""
     try:
         expat.ParserCreate().Parse(text, True)
     except expat.ExpatError as error:

@@ -145,7 +145,7 @@ class _Energies:
         return list(distinct.values())
 
     def coefficients(self, parameters: Sequence[Array]) -> _F64 | None:
-        """Of all terms with these parameters; None where energies differ."""
+        """Coefficients of all terms with these parameters; None if energies differ."""
         few = np.unique(np.linspace(0, self._size - 1, _FEW).astype(int))
         if self._fit(few, parameters) is None or self._fit(few, parameters, _DENSE) is None:
             return None

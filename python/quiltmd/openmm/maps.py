@@ -19,7 +19,7 @@ def map_fields(forces: list[Any]) -> dict[str, npt.NDArray[Any]]:
     Raises
     ------
     InputError
-        Where maps differ in size, or the torsions of a term are not those of
+        If maps differ in size, or the torsions of a term are not those of
         five atoms in a row.
     """
     maps: list[npt.NDArray[np.float64]] = []

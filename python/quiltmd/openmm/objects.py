@@ -243,7 +243,7 @@ def _stated_mesh(parameters: Any) -> tuple[float | None, tuple[int, int, int] | 
 
 
 def _dielectric(force: Any) -> float:
-    """Of the medium beyond the cutoff; 0, which stands for infinity here, is 0 in OpenMM."""
+    """Dielectric constant beyond the cutoff; 0, infinite in Quilt, is also 0 in OpenMM."""
     found = float(force.getReactionFieldDielectric())
     if not 1 <= found < math.inf:
         raise InputError(
@@ -287,7 +287,7 @@ def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
 
 
 def _global_values(force: Any, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Of the NonbondedForce; a warning where offsets are taken at values that nobody chose."""
+    """Global parameters of the NonbondedForce; warns if offsets use default values."""
     values = offsets.global_values(force, given)
     if offsets.has_offsets(force) and given is None:
         listed = ", ".join(f"{name} = {value:g}" for name, value in values.items())

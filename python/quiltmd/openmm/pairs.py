@@ -65,7 +65,7 @@ def pair_fields(
     Parameters
     ----------
     forces:
-        Of the OpenMM System.
+        Forces of the OpenMM System.
     nonbonded:
         Its NonbondedForce, whose cutoff and switching must be the same, and whose atoms have no
         Lennard-Jones interactions of their own.
@@ -75,7 +75,7 @@ def pair_fields(
     Raises
     ------
     InputError
-        Where a CustomNonbondedForce is anything else.
+        If a CustomNonbondedForce is anything else.
     """
     found = [force for force in forces if type(force).__name__ == PAIRS]
     if not found:
@@ -117,7 +117,7 @@ def pairs14_fields(
     Raises
     ------
     InputError
-        Where a custom bond joins a pair that is no exception, or has a negative coefficient.
+        If a custom bond joins a pair that is no exception, or has a negative coefficient.
     """
     pairs, values = exceptions
     real = (values[:, 0] != 0) | (values[:, 2] != 0)
@@ -196,7 +196,7 @@ def _by_distance(
 
 
 def _symmetric(force: Any, tables: _F64) -> _F64:
-    """Tables of which both triangles are the upper one; InputError where they differ."""
+    """Tables of which both triangles are the upper one; InputError if they differ."""
     turned = tables.transpose(0, 2, 1)
     if (np.abs(tables - turned) > _SYMMETRIC * np.abs(tables + turned)).any():
         raise unknown(force, ": the energy of a pair depends on the order of its atoms")

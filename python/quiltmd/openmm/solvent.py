@@ -90,7 +90,7 @@ def solvent_fields(
     Parameters
     ----------
     forces:
-        Of the OpenMM System.
+        Forces of the OpenMM System.
     charges:
         (N,) of its NonbondedForce, which those here must be.
     topology:
@@ -101,7 +101,7 @@ def solvent_fields(
     Raises
     ------
     InputError
-        Where there are several such forces, or one is no model that is known.
+        If there are several such forces, or one is no model that is known.
     """
     found = [force for force in forces if type(force).__name__ in FORCES]
     if not found:

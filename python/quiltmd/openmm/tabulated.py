@@ -49,7 +49,7 @@ def read_tables(name: str, function: Any, rows: _F64) -> list[_F64] | None:
     Parameters
     ----------
     name:
-        Of the function.
+        Name of the function.
     function:
         A Continuous1DFunction, or a Continuous2DFunction whose first argument is a row.
     rows:
@@ -62,7 +62,7 @@ def read_tables(name: str, function: Any, rows: _F64) -> list[_F64] | None:
     Raises
     ------
     InputError
-        Where the function is periodic, or rows are asked for that it does not have.
+        If the function is periodic, or rows are asked for that it does not have.
     """
     if type(function).__name__ == "Continuous1DFunction":
         _refuse_periodic(function, name)
@@ -108,7 +108,7 @@ def add_functions(openmm: Any, force: Any, tables: list[_F64]) -> None:
     Raises
     ------
     QuiltError
-        Where ranges differ between pairs of types.
+        If ranges differ between pairs of types.
     """
     first, last, *energies = tables
     if (first != first[0, 0]).any() or (last != last[0, 0]).any():

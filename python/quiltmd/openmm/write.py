@@ -77,7 +77,7 @@ def to_openmm(
     Parameters
     ----------
     system:
-        Of pair forms, Lennard-Jones alone.
+        A system whose only pair form is Lennard-Jones.
     nonbonded:
         Settings; by default those that the system states, else the defaults of `Nonbonded`.
     box:
@@ -87,7 +87,7 @@ def to_openmm(
     Raises
     ------
     QuiltError
-        Where OpenMM is not installed, or a term has no counterpart.
+        If OpenMM is not installed, or a term has no counterpart.
     """
     openmm = _openmm()
     settings = nonbonded or system.nonbonded or Nonbonded()

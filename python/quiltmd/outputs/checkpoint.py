@@ -112,8 +112,8 @@ def previous_path(path: Path) -> Path:
 def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint) -> None:
     """Writes a checkpoint so that `path` is at every instant the old file or the new one.
 
-    Raises OSError where the disk refuses; the old checkpoint then stays as it was.  Raises
-    QuiltError where `path` is a folder, or a checkpoint of a later version of this program.
+    Raises OSError if the disk refuses; the old checkpoint then stays as it was.  Raises
+    QuiltError if `path` is a folder, or a checkpoint of a later version of this program.
     """
     path = Path(path)
     refuse_other_than_file(path)
@@ -141,7 +141,7 @@ def _refuse_newer(path: Path) -> None:
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Reads one checkpoint; CheckpointError where it is missing or any byte is wrong."""
+    """Reads one checkpoint; CheckpointError if it is missing or any byte is wrong."""
     try:
         data = read_file(path)
     except OSError as error:

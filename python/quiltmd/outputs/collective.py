@@ -53,7 +53,7 @@ class CollectiveReporter(FileWriter):
     Raises
     ------
     QuiltError
-        Where the system has no collective restraints.
+        If the system has no collective restraints.
     """
 
     needs: tuple[Need, ...] = ("energies",)

@@ -46,7 +46,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def read_file(path: str | os.PathLike[str], size: int | None = None) -> bytes:
-    """The whole file, or up to `size` bytes of its start; OSError where that fails."""
+    """The whole file, or up to `size` bytes of its start; OSError if that fails."""
     # Without O_NONBLOCK a named pipe would be waited for.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -68,7 +68,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def refuse_other_than_file(path: Path) -> None:
-    """QuiltError where `path` is a folder or a device, which must not be replaced by a file."""
+    """QuiltError if `path` is a folder or a device, which must not be replaced by a file."""
     if path.exists() and not path.is_file():
         kind = "a folder" if path.is_dir() else "no regular file"
         raise QuiltError(f"cannot write {path}: it is {kind}")
@@ -161,7 +161,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal; OSError where it cannot be read."""
+    """SHA-256 of a file, in hexadecimal; OSError if it cannot be read."""
     sha = hashlib.sha256()
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -231,7 +231,7 @@ class GrowingFile:
 
         Returns
         -------
-        How many bytes were removed.  QuiltError where the file is shorter or has another end; it
+        How many bytes were removed.  QuiltError if the file is shorter or has another end; it
         then stays as it was.
         """
         size = self.size()
@@ -267,7 +267,7 @@ class GrowingFile:
             _write_all_at(self._handle, data, offset)
 
     def sync(self) -> None:
-        """Returns when all is on the disk; QuiltError where the file has lost its name."""
+        """Returns when all is on the disk; QuiltError if the file has lost its name."""
         with writing(self.path):
             os.fsync(self._handle)
             if not self._named:
@@ -308,7 +308,7 @@ class FileWriter:
     _file: GrowingFile
 
     def sync(self) -> None:
-        """Returns when all is on the disk; QuiltError where the file was removed."""
+        """Returns when all is on the disk; QuiltError if the file was removed."""
         self._file.sync()
 
     def mark(self) -> Mark:

@@ -30,7 +30,7 @@ FINAL: tuple[FinalFormat, ...] = ("cif", "pdb", "ncrst")  # unless others are as
 
 
 def check_contents(name: str, velocities: bool, forces: bool, precision: float | None) -> None:
-    """QuiltError where a file of this name cannot be written, or not with what is asked for."""
+    """QuiltError if a file of this name cannot be written, or not with what is asked for."""
     form = _format_of(name)
     form.require()
     asked = {"velocities": velocities, "forces": forces}

@@ -51,7 +51,7 @@ class StateEnergyReporter(FileWriter):
     Raises
     ------
     QuiltError
-        Where the system has no alchemical atoms, or for .xvg a simulation is in no state of the
+        If the system has no alchemical atoms, or for .xvg a simulation is in no state of the
         schedule, or has no heat bath.
     """
 

@@ -54,7 +54,7 @@ class H5mdFormat(FixedSizeFormat):
 
     @classmethod
     def require(cls) -> None:
-        """QuiltError where h5py is missing."""
+        """QuiltError if h5py is missing."""
         _h5py()
 
     def begin(self, first: Snapshot) -> bytes:
@@ -182,7 +182,7 @@ class _Head:
         return begin
 
     def _settings(self, kind: str) -> Any:
-        """Of something that is created."""
+        """Settings of an object that is created."""
         found = self._h5.h5p.create(getattr(self._h5.h5p, kind))
         found.set_obj_track_times(False)
         return found

@@ -99,7 +99,7 @@ class NetcdfFormat(FixedSizeFormat):
             self._tells_steps = single_precision_tells(first, self.interval)
 
     def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
-        """Steps and ends of frames; QuiltError where times do not tell the steps."""
+        """Steps and ends of frames; QuiltError if times do not tell the steps."""
         if not self._tells_steps:
             raise QuiltError(
                 f"{file.path}: times in single precision do not tell of which steps the frames "

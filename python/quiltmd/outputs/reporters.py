@@ -252,7 +252,7 @@ class TrajectoryReporter:
             writer.write(snapshot)
 
     def sync(self) -> None:
-        """Returns when all frames are on the disk; QuiltError where the file was removed."""
+        """Returns when all frames are on the disk; QuiltError if the file was removed."""
         if self._opened is not None:
             self._opened[0].sync()
 

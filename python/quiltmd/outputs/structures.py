@@ -89,14 +89,14 @@ def write_pdb(path: str | os.PathLike[str], simulation: Readout, select: str = "
     path:
         The file.
     simulation:
-        What is written.
+        The simulation whose structure is written.
     select:
         Atoms to write: a selection, as for `quiltmd.select`.
 
     Raises
     ------
     QuiltError
-        Where the box or a coordinate is too large for its columns.
+        If the box or a coordinate is too large for its columns.
     """
     lengths, angles = lengths_angles(simulation.box)
     check_columns(lengths * _ANGSTROM, 9, 3, "the box in a PDB file")

@@ -135,7 +135,7 @@ class Format(ABC):
 
     @abstractmethod
     def frames(self, file: GrowingFile) -> Iterator[tuple[int, int]]:
-        """Of each complete frame in a recognised file: its step, and the byte where it ends."""
+        """Step and end, in bytes, of each complete frame in a recognised file."""
 
     def frames_in(self, length: int) -> int:
         """Frames in the first bytes of a recognised file; where it need not be known, 1."""
@@ -212,7 +212,7 @@ class TrajectoryFile:
             self._count()
 
     def sync(self) -> None:
-        """Returns when all frames are on the disk; QuiltError where the file was removed."""
+        """Returns when all frames are on the disk; QuiltError if the file was removed."""
         self._file.sync()
 
     def mark(self) -> Mark:
@@ -234,7 +234,7 @@ class TrajectoryFile:
             self._count()
 
     def _end_of(self, step: int) -> int:
-        """Where the last frame up to `step` ends; QuiltError where it is missing."""
+        """Where the last frame up to `step` ends; QuiltError if it is missing."""
         every = self._form.layout.every
         last, end, first = None, 0, None
         for found, place in self._form.frames(self._file):

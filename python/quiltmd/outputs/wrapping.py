@@ -28,7 +28,7 @@ class Centres:
         self.sizes = np.bincount(molecules)
 
     def __call__(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of positions (N, 3), nm: (M, 3) nm."""
+        """Wrapped positions (M, 3), nm, from positions (N, 3), nm."""
         sums = [np.bincount(self._molecules, weights=column) for column in positions.T]
         centres: NDArray[np.float64] = np.stack(sums, axis=1) / self.sizes[:, None]
         return centres

@@ -54,7 +54,7 @@ class XtcFormat(Format):
 
     @classmethod
     def require(cls) -> None:
-        """QuiltError where MDAnalysis is missing."""
+        """QuiltError if MDAnalysis is missing."""
         _encoder()
 
     def begin(self, first: Snapshot) -> bytes:
@@ -123,7 +123,7 @@ class XtcFormat(Format):
 
 
 def _nearest(step: int, near: int) -> int:
-    """Of all numbers with the lower 32 bits of a step, the one nearest to another."""
+    """The number with the lower 32 bits of a step that is nearest to another number."""
     half = _STEPS // 2
     return near + (step - near + half) % _STEPS - half
 

@@ -52,7 +52,7 @@ class Chart:
     Attributes
     ----------
     title, unit:
-        Of the quantity.
+        Title and unit of the quantity.
     x, y:
         Values; `x` ascends, in `x_unit`.
     x_unit:

@@ -41,7 +41,7 @@ _MESSAGES = {
 def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
     """The machine with the times of a profile, `timeline.json` of a run on CPU ranks.
 
-    QuiltError where the profile is missing, damaged, of a GPU, or of another number of patches.
+    QuiltError if the profile is missing, damaged, of a GPU, or of another number of patches.
     """
     document = _read(timeline)
     about = document["otherData"]
@@ -83,7 +83,7 @@ def _read(timeline: Path) -> dict[str, Any]:
 
 
 def _medians(events: list[dict[str, Any]]) -> dict[str, dict[int, float]]:
-    """By task and rank the median of its calls, us."""
+    """Median time of the calls of each task on each rank, us."""
     calls: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for event in events:
         calls[event["name"]][event["pid"]].append(event["dur"])

@@ -122,7 +122,7 @@ class Machine(_Part):
 def read_machine(name: str) -> Machine:
     """The machine in a file, or one of those that come with the package, by its name.
 
-    QuiltError where it is missing or makes no sense.
+    QuiltError if it is missing or makes no sense.
     """
     known = sorted(path.stem for path in _HERE.glob("*.toml"))
     path = _HERE / f"{name}.toml" if name in known else Path(name)

@@ -34,7 +34,7 @@ class Fabric:
         return float(self.core.deliver(time, sender, receiver, size))
 
     def hops(self, senders: NDArray[np.int64], receivers: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Of messages, without waiting."""
+        """Numbers of hops of messages."""
         found: NDArray[np.int32] = self.core.hops(
             np.ascontiguousarray(senders, np.int64), np.ascontiguousarray(receivers, np.int64)
         )

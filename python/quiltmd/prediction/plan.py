@@ -74,7 +74,7 @@ class Plan:
         By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
         pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
     migrant_bytes, agreement_bytes:
-        Of each of the messages from all ranks to all others at a rebuild.
+        Size of each message that every rank sends to every other at a rebuild.
     """
 
     ranks: dict[str, NDArray[np.float64]]

@@ -67,7 +67,7 @@ class Prediction:
     Attributes
     ----------
     atoms:
-        Of the system.
+        Number of atoms of the system.
     us_per_step, ns_per_day:
         Its time, rebuilds included, and the speed.
     efficiency:
@@ -128,7 +128,7 @@ def predict(
     Raises
     ------
     QuiltError
-        Where the machine has no room for this number of ranks.
+        If the machine has no room for this number of ranks.
     """
     return _with_efficiency(
         [_fastest(planner, machine, count, mesh, is_placed) for count in sorted(ranks)]
@@ -160,7 +160,7 @@ def predict_weak(
 
 
 def tile_of(copies: int, box: NDArray[np.float64]) -> Tile:
-    """As many copies of a box, side by side so that the whole is as cubic as it gets."""
+    """Numbers of copies along each axis: `count` in all, as close to a cube as possible."""
     edges, tile = np.linalg.norm(box, axis=1), np.ones(3, int)
     for prime in reversed(_primes_of(copies)):
         tile[int(np.argmin(edges * tile))] *= prime

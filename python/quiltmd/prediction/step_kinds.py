@@ -75,7 +75,7 @@ class Kind:
 
 @cache
 def kinds_of_step(several: bool, mesh: Mesh | None) -> tuple[Kind, ...]:
-    """Of a step on one rank or on several, in the order of their schedules.
+    """Kinds of tasks of a step on one rank or on several, in the order of their schedules.
 
     `mesh`: its long-range sum; None: of a step without one.
     """
@@ -85,7 +85,7 @@ def kinds_of_step(several: bool, mesh: Mesh | None) -> tuple[Kind, ...]:
 
 
 def _schedules(ranks: int, mesh: Mesh | None) -> list[list[Task]]:
-    """Those of all ranks of a small system, as the core has them."""
+    """Schedules of all ranks of a small system, from the core."""
     atoms, length = _EDGE**3, _EDGE * _SPACING
     charges = np.where(np.arange(atoms) % 2, 0.5, -0.5)
     bonds: dict[str, Any] = {"bonds": [[0, 1]], "bond_parameters": [[_SPACING, 1000.0]]}

@@ -129,11 +129,11 @@ class Graph:
         return found
 
     def kind(self) -> Numbers:
-        """By task the index of its kind."""
+        """Index of the kind of each task."""
         return np.concatenate(self._kind)
 
     def message_kind(self) -> Numbers:
-        """By message the index of its kind."""
+        """Index of the kind of each message."""
         return np.concatenate([*self._messages.get("kind", []), np.empty(0, np.int32)])
 
 
@@ -219,7 +219,7 @@ _NONE = np.empty((0, 3), np.int64)
 
 
 def work_of(plan: Plan) -> dict[str, NDArray[np.float64]]:
-    """By what tasks are proportional to, how much of it each rank has."""
+    """Work of each rank, by the quantity to which the time of tasks is proportional."""
     has = plan.ranks
     at_hand = has["atoms"] + has["proxy_atoms"]
     return {**has, "at_hand": at_hand, "half_plane_points": has["plane_points"] / 2}

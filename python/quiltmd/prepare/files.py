@@ -55,13 +55,13 @@ def write_system(
     model:
         The whole system.
     force_field:
-        Its parameters; files that do not come with OpenMM are copied.
+        Force field of the model; files that do not come with OpenMM are copied.
     folder:
-        Made if need be; files in it are replaced.
+        Folder for the files, created if missing; files in it are replaced.
     run:
         The text of run.toml; none is written where it is empty.
     texts:
-        Further files by name, such as parameters of ligands.
+        Further files to write, by name, such as parameters of ligands.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def write_system(
     Raises
     ------
     QuiltError
-        Where what is read back differs from what was written.
+        If what is read back differs from what was written.
     """
     app = import_openmm().app
     out = Path(folder)

@@ -62,7 +62,7 @@ class ForceField:
     made:
         The `openmm.app.ForceField`.
     title:
-        For messages.
+        Name of the force field in messages.
     """
 
     files: tuple[str, ...]
@@ -133,7 +133,7 @@ def read_force_field(
     Raises
     ------
     QuiltError
-        Where there is no such force field, file or water model.
+        If there is no such force field, file or water model.
     """
     app = import_openmm().app
     data = Path(app.__file__).parent / "data"

@@ -31,9 +31,9 @@ class Gap:
     after:
         Index of the residue before the gap; -1 at the start of the piece.
     end:
-        Whether nothing follows (or precedes): the gap is at an end of the chain.
+        Whether the gap is at an end of the chain.
     names:
-        The missing residues; empty where the file does not tell.
+        The missing residues; empty if the file does not name them.
     """
 
     piece: int
@@ -60,17 +60,17 @@ def treat_gaps(
     Parameters
     ----------
     structure:
-        As read.
+        The structure as read.
     treatment:
-        Of gaps within chains: "build" those of known sequence, "cap" both sides of all of them, or
-        "refuse" them.  Residues that are missing at the ends of chains are not built.
+        Treatment of gaps within chains: "build" those of known sequence, "cap" both sides of all
+        gaps, or "refuse" gaps.  Residues that are missing at the ends of chains are not built.
     longest_loop:
         The longest gap that is built, residues.
 
     Raises
     ------
     QuiltError
-        Where a gap is refused, is too long, or has an unknown sequence.
+        If a gap is refused, is too long, or has an unknown sequence.
     """
     notes = []
     gaps = find_gaps(structure)

@@ -56,18 +56,18 @@ def add_hydrogens(
     Parameters
     ----------
     model:
-        With all heavy atoms.
+        A model with all heavy atoms.
     ph:
-        By which states are chosen.
+        pH that determines the protonation states.
     protonation:
         State by the key of the residue: {"A:57": "HID"}.
     seed:
-        Of the places where hydrogens start before they are relaxed.
+        Random seed of the initial positions of hydrogens, which are then relaxed.
 
     Raises
     ------
     QuiltError
-        Where a residue is not there, or has no such state.
+        If a residue is not there, or has no such state.
     """
     openmm = import_openmm()
     wanted = {**model.states, **(protonation or {})}

@@ -15,7 +15,7 @@ def import_openmm() -> Any:
     Raises
     ------
     QuiltError
-        Where it is not installed.
+        If it is not installed.
     """
     import_or_refuse("openmm.app", "OpenMM")
     return import_module("openmm")
@@ -27,7 +27,7 @@ def import_pdbfixer() -> Any:
     Raises
     ------
     QuiltError
-        Where it is not installed.
+        If it is not installed.
     """
     return import_or_refuse("pdbfixer", "PDBFixer")
 

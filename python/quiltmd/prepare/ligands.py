@@ -34,7 +34,7 @@ class Ligand:
     file:
         The SDF file.
     name:
-        Of its residue in the files written.
+        Name of its residue in the written files.
     molecule:
         An `openff.toolkit.Molecule`.
     parameters:
@@ -57,14 +57,14 @@ def read_ligand(
     path:
         An SDF file with one molecule, placed where it is bound.
     name:
-        Of its residue.
+        Name of its residue.
     force_field:
-        Of OpenFF.
+        Name of an OpenFF force field.
 
     Raises
     ------
     QuiltError
-        Where OpenFF is not installed, the file is not as it must be, or charges or parameters
+        If OpenFF is not installed, the file is not as it must be, or charges or parameters
         cannot be had.
     """
     file = os.fspath(path)
@@ -102,7 +102,7 @@ def add_ligands(model: Model, ligands: Sequence[Ligand]) -> Model:
     Raises
     ------
     QuiltError
-        Where a ligand overlaps with atoms of the model.
+        If a ligand overlaps with atoms of the model.
     """
     openmm = import_openmm()
     nanometer = openmm.unit.nanometer

@@ -21,7 +21,7 @@ class Note:
     text:
         A sentence.
     check:
-        Whether a user must look at it before trusting the system.
+        Whether the user must check it before using the system.
     """
 
     topic: str

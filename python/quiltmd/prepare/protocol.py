@@ -87,13 +87,13 @@ def write_protocol(
     periodic:
         Whether there is a box; without one there is no pressure.
     membrane:
-        Whether the box is scaled in z by itself.
+        Whether the barostat scales z independently of x and y.
     temperature, pressure:
-        K and bar.
+        Temperature, K, and pressure, bar.
     nanoseconds:
-        Of production.
+        Length of the production stage, ns.
     seed:
-        Of velocities and noise.
+        Random seed of velocities and noise.
     """
     barostat = f"\n[barostat]\npressure = {pressure:g}\n" if periodic else ""
     if membrane:

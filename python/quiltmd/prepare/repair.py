@@ -33,13 +33,13 @@ class Model:
     topology:
         An `openmm.app.Topology`.
     positions:
-        With the unit, as OpenMM gives them.
+        Positions with a unit, as OpenMM gives them.
     states:
         State of protonation of residues by their key ("A:57"), as the input names them.
     places:
-        Keys of the residues of the input by chain and number of the topology, where they differ.
+        Keys of residues in the input, by chain and number in the topology, if these differ.
     notes:
-        What was done.
+        Notes of all steps.
     """
 
     topology: Any
@@ -53,7 +53,7 @@ class Model:
         return replace(self, notes=(*self.notes, *notes))
 
     def key(self, residue: Any) -> str:
-        """By which settings name a residue of the topology, as in the input."""
+        """Key by which settings name a residue of the topology: that of the input."""
         number = f"{residue.id}{residue.insertionCode.strip()}"
         return self.places.get((residue.chain.id, number), f"{residue.chain.id}:{number}")
 
@@ -75,14 +75,14 @@ def replace_residues(structure: Structure, replacements: Mapping[str, str]) -> S
     Parameters
     ----------
     structure:
-        As read.
+        The structure as read.
     replacements:
-        Name of a residue -> name of the standard one that takes its place, such as MSE -> MET.
+        Names of residues and of the standard residues that replace them, such as MSE and MET.
 
     Raises
     ------
     QuiltError
-        Where there is no such residue, or PDBFixer does not know the new one.
+        If there is no such residue, or PDBFixer does not know the new one.
     """
     templates = import_pdbfixer().PDBFixer
     there = {residue.name for _, residue in structure.residues()}
@@ -112,11 +112,11 @@ def refuse_unknown_residues(
     Parameters
     ----------
     structure:
-        As read.
+        The structure as read.
     force_field:
         The force field.
     others:
-        Names of residues that have parameters elsewhere.
+        Names of residues whose parameters come from other files.
 
     Raises
     ------
@@ -189,18 +189,18 @@ def repair(
     Parameters
     ----------
     structure:
-        What was chosen of the input.
+        The chosen part of the input.
     gaps, longest_loop:
         As for `treat_gaps`.
     termini:
         "charged" ends of proteins, or "capped" by ACE and NME.  Ends at cuts are always capped.
     seed:
-        Of what PDBFixer draws.
+        Random seed of PDBFixer.
 
     Raises
     ------
     QuiltError
-        Where gaps are refused, or PDBFixer is missing or fails.
+        If gaps are refused, or PDBFixer is missing or fails.
     """
     library = import_pdbfixer()
     import_openmm()

@@ -55,7 +55,7 @@ def is_nucleic(residue: gemmi.Residue) -> bool:
 
 
 def is_water(residue: gemmi.Residue) -> bool:
-    """By its name."""
+    """Whether it is water, by its name."""
     return residue.name in WATER
 
 
@@ -91,5 +91,5 @@ def label(chain: str, residue: gemmi.Residue) -> str:
 
 
 def key(chain: str, residue: gemmi.Residue) -> str:
-    """By which settings name a residue: chain and number in the input, "A:57"."""
+    """Key by which settings name a residue: chain and number in the input, "A:57"."""
     return f"{chain}:{str(residue.seqid).strip()}"

@@ -58,27 +58,27 @@ def add_water(
     Parameters
     ----------
     model:
-        With hydrogens.
+        A model with hydrogens.
     force_field:
-        With a water model.
+        A force field with a water model.
     shape:
-        Of the box.
+        Shape of the box.
     padding:
-        From the sphere around the solute to the faces of the box, nm: images are the diameter of
-        that sphere and twice this apart.
+        Distance from the sphere around the solute to the faces of the box, nm.  The centres of
+        periodic images are the diameter of this sphere plus twice the padding apart.
     concentration:
-        Of salt, mol/l, beyond the ions that neutralise.
+        Concentration of salt, mol/l, in addition to the ions that neutralise the system.
     neutralise:
-        Whether ions make the net charge 0.
+        Whether to add ions until the net charge is 0.
     cation, anion:
-        Their names.
+        Names of the ions.
     seed:
-        Of the places of the ions.
+        Random seed of the positions of the ions.
 
     Raises
     ------
     QuiltError
-        Where the force field has no water, an atom has no parameters, or the box is too small.
+        If the force field has no water, an atom has no parameters, or the box is too small.
     """
     openmm = import_openmm()
     _check(padding, concentration, cation, anion)
@@ -145,14 +145,14 @@ def add_membrane(
     lipid:
         One of `LIPIDS`.
     centre:
-        Height of the membrane's middle in the coordinates of the input, nm.
+        z coordinate of the centre of the membrane in the coordinates of the input, nm.
     padding:
-        Least distance from the protein to the faces of the box, nm.
+        Smallest distance from the protein to the faces of the box, nm.
 
     Raises
     ------
     QuiltError
-        As `add_water`, or where there is no such lipid.
+        As `add_water`, or if there is no such lipid.
     """
     openmm = import_openmm()
     _check(padding, concentration, cation, anion)

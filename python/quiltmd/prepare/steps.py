@@ -46,7 +46,7 @@ class Choices:
     model, chains:
         See `read_structure`.
     remove:
-        Names of residues.
+        Names of residues to remove.
     replacements:
         See `replace_residues`.
     water:
@@ -62,7 +62,7 @@ class Choices:
     ligands:
         SDF files.
     box:
-        A shape, or "none": no water and no box.
+        Shape of the box, or "none": no water and no box.
     membrane, membrane_centre:
         Lipid and height, nm, of `add_membrane`; no membrane by default.
     padding, concentration, neutralise, cation, anion:
@@ -70,7 +70,7 @@ class Choices:
     temperature, pressure, nanoseconds:
         See `write_protocol`.
     seed:
-        Of all that is drawn.
+        Random seed of all steps.
     """
 
     model: int = 1
@@ -118,11 +118,11 @@ def prepare(
     out:
         Folder for the files: system.cif, system.pdb, run.toml, prepare.log.
     choices:
-        What is done.
+        The choices.
     overwrite:
         Whether files of an earlier preparation are replaced.
     say:
-        Gets a line when a step begins.
+        Called with a line when a step begins.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def prepare(
     Raises
     ------
     QuiltError
-        Where something cannot be decided without the user: it names the residue and the remedy.
+        If something cannot be decided without the user: it names the residue and the remedy.
     """
     chosen = choices or Choices()
     refuse_to_replace(out, overwrite)

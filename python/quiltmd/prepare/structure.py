@@ -32,9 +32,9 @@ class Piece:
     kind:
         "protein", "nucleic", "water", "ion" or "other".
     residues:
-        Of gemmi; not changed by any step.
+        Residues of gemmi; no step changes them.
     sequence:
-        Of a protein or nucleic acid: what the file says the whole chain is, or empty.
+        Sequence of a protein or nucleic acid: the whole chain as the file gives it, or empty.
     cut:
         Whether the chain goes on before and after this piece, with residues that are missing.
     """
@@ -66,9 +66,9 @@ class Structure:
     states:
         State of protonation of residues by their key ("A:57"), as their names in the file say.
     parents:
-        Standard residue of modified ones, by name, as the file says (MODRES).
+        Standard residues of modified residues, by name, as in the file (MODRES).
     notes:
-        What was done.
+        Notes of all steps.
     """
 
     file: str
@@ -106,7 +106,7 @@ def read_structure(
     Raises
     ------
     InputError
-        Where the file cannot be read, or has no such model or chain.
+        If the file cannot be read, or has no such model or chain.
     """
     file = os.fspath(path)
     read = _read(file)
@@ -142,7 +142,7 @@ def remove_residues(structure: Structure, names: Collection[str]) -> Structure:
     Raises
     ------
     QuiltError
-        Where there is none of a name.
+        If there is none of a name.
     """
     there = {residue.name for _, residue in structure.residues()}
     if absent := [name for name in names if name not in there]:
@@ -253,7 +253,7 @@ def _piece(structure: gemmi.Structure, chain: str, run: Sequence[gemmi.Residue])
 
 
 def _bonds(structure: gemmi.Structure, model: gemmi.Model) -> Iterator[tuple[Place, Place]]:
-    """Of records such as SSBOND, LINK, CONECT and struct_conn, but those to metals."""
+    """Bonds in records such as SSBOND, LINK, CONECT and struct_conn, except those to metals."""
     for connection in structure.connections:
         if connection.type in (gemmi.ConnectionType.Covale, gemmi.ConnectionType.Disulf):
             first, second = connection.partner1, connection.partner2
@@ -276,7 +276,7 @@ def _address(end: gemmi.AtomAddress) -> Place:
 
 
 def _one_location(structure: Structure) -> Structure:
-    """Of atoms with several locations the one with the highest occupancy, residue by residue."""
+    """The location with the highest occupancy, residue by residue, of atoms with several."""
     pieces, chosen = [], []
     for piece in structure.pieces:
         residues: list[gemmi.Residue] = []

@@ -98,7 +98,7 @@ class Entries:
         return self._left.pop(_plain(name), [])
 
     def names(self, prefix: str) -> list[str]:
-        """Those that begin so, and are still to be handled."""
+        """Names of keywords with this prefix that are not yet handled."""
         return [name for name in self._left if name.startswith(_plain(prefix))]
 
     def has(self, name: str) -> bool:

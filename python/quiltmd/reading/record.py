@@ -75,7 +75,7 @@ def mark_incomplete() -> None:
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
-    """As os.path.isfile; records if there is none.  The caller reads a file that there is."""
+    """os.path.isfile; records a missing file.  The caller reads a file that exists."""
     found = os.path.isfile(path)
     if not found and (record := _record.get()) is not None:
         _note(record, os.fspath(path), None)
@@ -83,7 +83,7 @@ def is_file(path: str | os.PathLike[str]) -> bool:
 
 
 def getenv(name: str, default: str) -> str:
-    """As os.environ.get; records the value."""
+    """os.environ.get; records the value."""
     if (record := _record.get()) is not None:
         record.environment[name] = os.environ.get(name)
     return os.environ.get(name, default)

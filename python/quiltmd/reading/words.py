@@ -18,7 +18,7 @@ _DIGITS = 18  # that a 64-bit integer holds; Python refuses to read some thousan
 
 
 def residue_number(text: str) -> int:
-    """Of an identifier such as -3 or 12A; 0 where it has no number, or more than 32 bits hold."""
+    """Number of an identifier such as -3 or 12A; 0 if it has none, or one beyond 32 bits."""
     found = re.match(r"-?\d{1,9}(?!\d)", text)
     return int(found[0]) if found else 0
 

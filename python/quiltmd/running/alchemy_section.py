@@ -129,7 +129,7 @@ class AlchemySection(Section):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the lambdas in the columns of `states`."""
+        """Names of the lambdas in the columns of `states`."""
         third = {"bonded": self.of_second_states, "restraint": self.boresch is not None}
         return ("coulomb", "vdw", *(name for name, is_there in third.items() if is_there))
 

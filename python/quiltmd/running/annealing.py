@@ -68,7 +68,7 @@ class TemperaturesOfGroups:
     Attributes
     ----------
     points:
-        Of each group, in their order: times (ps) and temperatures (K), as those of a `Curve`.
+        Points of each group, in order: times (ps) and temperatures (K), as those of a `Curve`.
     every:
         Steps between changes.
     """

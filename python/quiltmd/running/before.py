@@ -27,7 +27,7 @@ def warn_of_frames(config: Config) -> None:
 
 
 def check_selections(config: Config, system: System) -> None:
-    """QuiltError where a trajectory has no atoms, or an atom no heat bath.
+    """QuiltError if a trajectory has no atoms, or an atom no heat bath.
 
     Before anything is written.
     """
@@ -42,7 +42,7 @@ def check_selections(config: Config, system: System) -> None:
 
 
 def check_reporters(config: Config) -> None:
-    """QuiltError where a function of [[reporter]] is not found; before anything is written."""
+    """QuiltError if a function of [[reporter]] is not found; before anything is written."""
     for one in config.reporter:
         one.find()
 
@@ -80,7 +80,7 @@ def warn_of_no_effect(config: Config, system: System) -> None:
 
 
 def _warn_of_meshes(theirs: Nonbonded, chosen: Nonbonded) -> None:
-    """Of inputs, which are for another cutoff."""
+    """Warns of grids in the inputs that are for another cutoff."""
     meshes = [("pme", "PME", chosen.method), ("lj_pme", "Lennard-Jones PME", chosen.lennard_jones)]
     for settings, name, method in meshes:
         was, now = (getattr(one, f"{settings}_grid") for one in (theirs, chosen))

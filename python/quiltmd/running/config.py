@@ -275,7 +275,7 @@ class Config(Section):
         return settings | {key: of_box[key] for key in settings.keys() & of_box.keys()}
 
     def open_settings(self) -> set[str]:
-        """Those of `physics` that are left to chance, to the inputs or to the box of the start."""
+        """Settings of `physics` that are random, or follow from the inputs or the initial box."""
         unstated = {key for key, _ in settings_of(self.nonbonded)} - self._stated
         of_box = set()
         if self.integrator.ensemble == "npt":  # see with_mesh

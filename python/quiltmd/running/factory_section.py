@@ -38,7 +38,7 @@ class FactorySection(Section):
         return text
 
     def find(self) -> Callable[..., Any]:
-        """The function; QuiltError where there is none, or its module cannot be imported."""
+        """The function; QuiltError if there is none, or its module cannot be imported."""
         path = None if self.path is None else str(self.path)
         return find_function(self.factory, path, self.where)
 

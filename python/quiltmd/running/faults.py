@@ -21,7 +21,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def refuse_other_than_utf8(text: str) -> None:
-    """QuiltError where the text of a configuration has a name that is not UTF-8, as files are."""
+    """QuiltError if the text of a configuration has a name that is not UTF-8, as files are."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -45,7 +45,7 @@ class Folder:
     path:
         The folder.
     names:
-        Of the trajectories that the run writes into it, or of the folders of its stages.
+        Names of the trajectories that the run writes to it, or of the folders of its stages.
     """
 
     def __init__(self, path: Path, names: Iterable[str] = ()) -> None:
@@ -111,7 +111,7 @@ class Folder:
                     self.path.rmdir()
 
     def refuse_to_replace(self) -> None:
-        """QuiltError where the folder has files that a new run would replace."""
+        """QuiltError if the folder has files that a new run would replace."""
         found = [file for file in self.files() if os.path.lexists(file)]
         checkpoints = (self.checkpoint, previous_path(self.checkpoint))
         aside = f"give --overwrite, which moves them to {self._backup()}"
@@ -174,13 +174,13 @@ class Folder:
         return config.with_inputs({**inputs, **copies})
 
     def settings(self) -> dict[str, Any]:
-        """What config.toml says; QuiltError where there is none."""
+        """What config.toml says; QuiltError if there is none."""
         if not self.config.exists():
             raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
         return read_resolved(self.config)
 
     def settings_of_run(self) -> dict[str, Any]:
-        """What config.toml says of a single run; QuiltError where it is of stages or replicas."""
+        """What config.toml says of a single run; QuiltError if it is of stages or replicas."""
         settings = self.settings()
         if "exchange" in settings:
             raise QuiltError(
@@ -194,7 +194,7 @@ class Folder:
         return settings
 
     def refuse_names(self, config: Config) -> None:
-        """QuiltError where config.toml cannot name a file or the folder itself."""
+        """QuiltError if config.toml cannot name a file or the folder itself."""
         refuse_other_than_utf8(f'{config.as_toml(self.path)}\ndir = "{self.path}"')
 
     def write_config(self, config: Config) -> None:

@@ -47,8 +47,8 @@ class FreeEnergies:
     overlap:
         (K, K): the probability that a sample of a state (row) belongs to another.
     forward, backward:
-        Of the last state less the first, by MBAR: from the first 10, 20, ... 100 % of the samples,
-        and from the last.
+        Free energy of the last state minus the first, by MBAR, from the first and from the last
+        10, 20, ... 100 % of the samples.
     """
 
     names: tuple[str, ...]
@@ -82,19 +82,19 @@ class FreeEnergies:
 
 
 def free_energies(folders: Sequence[Path], discard: float = 0.1) -> FreeEnergies:
-    """Of runs of the states of a schedule, or of replica exchanges between them.
+    """Free energies from runs of the states of a schedule, or from replica exchanges between them.
 
     Parameters
     ----------
     folders:
-        Of the runs, all of one schedule.
+        Folders of the runs, all with the same schedule.
     discard:
         Share of the rows of each state that is left out at the beginning, from 0 to below 1.
 
     Raises
     ------
     QuiltError
-        Where there are no samples, or pymbar is not installed.
+        If there are no samples, or pymbar is not installed.
     """
     if not 0 <= discard < 1:
         raise QuiltError(f"the share that is left out must be from 0 to below 1, not {discard:g}")
@@ -129,12 +129,12 @@ def free_energies(folders: Sequence[Path], discard: float = 0.1) -> FreeEnergies
 
 
 def _mean(rows: F64) -> F64:
-    """By column; nan where there are no rows."""
+    """Mean of each column; nan if there are no rows."""
     return rows.mean(axis=0) if len(rows) else np.full(rows.shape[1], np.nan)
 
 
 def _integration(samples: Samples, independent: NDArray[np.int64]) -> tuple[Estimated, ...] | None:
-    """By the trapezoidal rule; errors follow from the scatter of each state."""
+    """Integration by the trapezoidal rule, with errors from the variance in each state."""
     if (independent < 1).any():
         return None
     means = np.array([rows.mean(axis=0) for rows in samples.dhdl])
@@ -175,7 +175,7 @@ def _differences(mbar: Any, temperature: float) -> tuple[Estimated, ...]:
 
 
 def _difference(samples: Samples) -> Estimated:
-    """Of the last state less the first."""
+    """Free energy of the last state minus the first."""
     return _differences(_mbar(samples), samples.temperature)[-1]
 
 

@@ -28,24 +28,24 @@ F64 = npt.NDArray[np.float64]
 
 
 class Hills(FileWriter):
-    """The hills of a simulation, and the file that they are in.
+    """The hills of a simulation, and the file to which they are written.
 
     Parameters
     ----------
     path:
         The file.
     settings, simulation:
-        Metadynamics, and the simulation whose system has its grid.
+        Settings of metadynamics, and the simulation to which hills are added.
     mark:
-        How far the file had been written at the checkpoint that the simulation is at, whose hills
-        are added at once; None starts a new file.
+        Length and checksum of the file at the checkpoint from which the simulation continues; the
+        hills up to this length are added at once.  None: start a new file.
     first:
-        The step at which the run began, where no hill is added; by default the present one.
+        Step at which the run began; no hill is added at this step.  By default the present step.
 
     Raises
     ------
     QuiltError
-        Where well-tempered metadynamics has no heat bath, or the file has other variables.
+        If well-tempered metadynamics has no heat bath, or the file is of other variables.
     """
 
     every = 0  # it reports nothing: hills are added between runs
@@ -121,7 +121,7 @@ class Hills(FileWriter):
         simulation.add_hills(self._axes, _of_core(rows, self._settings))
 
     def energy(self, values: Sequence[float], before: float = math.inf) -> float:
-        """The bias where the variables have these values, of the hills before a time, kJ/mol.
+        """Bias at these values of the variables, from the hills before a time, kJ/mol.
 
         Values in nm, degrees or contacts; the time in ps.
         """
@@ -157,7 +157,7 @@ def read_hills(
     Raises
     ------
     QuiltError
-        Where the file has other variables, or a row that is incomplete.
+        If the file has other variables, or a row that is incomplete.
     """
     lines = Path(path).read_bytes()[:length].decode("ascii", "replace").splitlines()
     wanted = len(settings.variables) * 2 + 3

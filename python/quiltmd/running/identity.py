@@ -66,7 +66,7 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any], otherwise: str) 
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of an input, in hexadecimal; QuiltError where it cannot be read."""
+    """SHA-256 of an input, in hexadecimal; QuiltError if it cannot be read."""
     with reading(path):
         return hash_file(path)
 

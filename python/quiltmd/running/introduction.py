@@ -57,6 +57,6 @@ def what(config: Config) -> str:
 
 
 def _listed(temperatures: list[float]) -> str:
-    """Those of groups, or the one that all have."""
+    """Values of the groups, or the common value."""
     shown = temperatures[:1] if len(set(temperatures)) == 1 else temperatures
     return ", ".join(f"{one:g}" for one in shown)

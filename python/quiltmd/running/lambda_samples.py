@@ -71,7 +71,7 @@ class Samples:
         )
 
     def _inefficiency(self, state: int) -> float:
-        """Of the derivatives and the energies of neighbours, the largest."""
+        """Largest inefficiency of the derivatives and of the energies of neighbouring states."""
         if len(self.dhdl[state]) < 2:
             return 1.0
         near = [k for k in (state - 1, state + 1) if 0 <= k < len(self.dhdl)]
@@ -87,7 +87,7 @@ class Samples:
 
 
 def read_samples(folders: Sequence[Path]) -> Samples:
-    """Of runs of states, and of replica exchanges between them; QuiltError where they are none."""
+    """Samples of runs of states and of replica exchanges; QuiltError for other folders."""
     schedules: dict[Path, Schedule] = {}
     tables: list[tuple[Path, Columns]] = []
     for folder in folders:
@@ -128,7 +128,7 @@ def _schedule(folder: Path) -> Schedule:
 
 
 def _tables(folder: Path) -> list[Path]:
-    """That of a run, or those of the states of an exchange."""
+    """The table of a run, or the tables of the states of an exchange."""
     if (folder / _TABLE).exists():
         return [folder / _TABLE]
     found = sorted(folder.glob(f"state-*/{_TABLE}"))

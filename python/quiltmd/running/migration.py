@@ -50,7 +50,7 @@ class MigrationRequest:
 
 
 def ask_to_migrate(folder: Path, device: str) -> None:
-    """Leaves a request; QuiltError where no single run is going on in that folder."""
+    """Leaves a request; QuiltError if no single run is going on in that folder."""
     Execution(device)
     if not folder.is_dir() or not _is_in_use(folder):
         raise QuiltError(

@@ -24,7 +24,7 @@ def with_present_names(settings: dict[str, Any], source: str) -> dict[str, Any]:
     Raises
     ------
     QuiltError
-        Where a setting is given by both of its names.
+        If a setting is given by both of its names.
     """
     present: dict[str, Any] = {
         name: [with_present_names(stage, source) for stage in section]

@@ -28,7 +28,7 @@ def profile_run(
     Parameters
     ----------
     folder:
-        Of the run; nothing in it changes.
+        Folder of the run; its files are not changed.
     flags:
         Settings of [run] that differ: ranks, threads, device, balance, transport, mesh.
     steps:
@@ -39,7 +39,7 @@ def profile_run(
     Raises
     ------
     QuiltError
-        Where the folder holds no run with a checkpoint, or its inputs are missing.
+        If the folder holds no run with a checkpoint, or its inputs are missing.
     """
     settings = merge(folder.settings_of_run(), {**flags, ("output", "dir"): folder.path})
     config = build_config(settings, str(folder.config))

@@ -32,7 +32,7 @@ Columns = dict[str, NDArray[np.float64]]
 def read_log(path: Path) -> Columns:
     """The columns of a log.csv by name; a row that is still being written does not count.
 
-    QuiltError where there is none, or it is none.
+    QuiltError if there is none, or it is none.
     """
     with reading(path):
         data = read_file(path)
@@ -134,7 +134,7 @@ def steps_done(log: Columns, sessions: Path) -> int:
 
 
 def _time_of_ranks(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each rank: seconds by task, and of waiting for messages."""
+    """Seconds of each rank by task, and seconds of waiting for messages."""
     ranks: dict[int, dict[str, float]] = {}
     for task in tasks:
         of_rank = ranks.setdefault(int(task["rank"]), {})

@@ -40,7 +40,7 @@ class ReporterSection(FactorySection):
         return names
 
     def make(self, simulation: Simulation, folder: Path, after: int | None) -> Reporter:
-        """The reporter; QuiltError where the function gives none."""
+        """The reporter; QuiltError if the function gives none."""
         factory = self.find()
         try:
             made: Reporter = factory(

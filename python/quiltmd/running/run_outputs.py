@@ -87,7 +87,7 @@ def make_reporters(
     resumed: Checkpoint | None,
     stack: ExitStack,
 ) -> list[Reporter]:
-    """Those of [[reporter]], which are closed at the end where they can be."""
+    """Reporters of [[reporter]]; those with a method `close` are closed at the end."""
     after = None if resumed is None else resumed.state.step
     made = []
     for section in config.reporter:
@@ -98,7 +98,7 @@ def make_reporters(
 
 
 def write_selected(config: Config, folder: Folder, simulation: Simulation) -> None:
-    """Of each trajectory of some atoms, a structure of these atoms to open it with."""
+    """Writes, for each trajectory of some atoms, a structure of these atoms."""
     for name, section in config.trajectories().items():
         if section.select == "all":
             continue

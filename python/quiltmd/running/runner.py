@@ -95,7 +95,7 @@ def start(
     Raises
     ------
     QuiltError
-        Where its folder has files that it would replace and `overwrite` is not set.
+        If its folder has files that it would replace and `overwrite` is not set.
     """
     begun = time.monotonic()
     config = config.with_seed().with_interval()
@@ -154,7 +154,7 @@ def resume(
     Raises
     ------
     QuiltError
-        Where there is nothing to continue, where inputs or settings that must stay have changed, or
+        If there is nothing to continue, where inputs or settings that must stay have changed, or
         where log or trajectory are not as the run left them.
     """
     begun = time.monotonic()
@@ -188,7 +188,7 @@ def resume(
 
 
 def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[str, Any]:
-    """What the run is made from; QuiltError where that is not what the checkpoint is of."""
+    """What the run is made from; QuiltError if that is not what the checkpoint is of."""
     find_inputs(config, folder)
     provenance = provenance_of(config, checkpoint.state)
     refuse_changes(checkpoint.provenance, provenance, folder.how_to_begin_anew())
@@ -228,7 +228,7 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
 
 
 def check_velocities(config: Config, state: State) -> None:
-    """InputError where the input has none, or zeros, and the configuration asks for some."""
+    """InputError if the input has none, or zeros, and the configuration asks for some."""
     if state.velocities.any() or config.run.begins_anew() or not config.run.require_velocities:
         return
     raise InputError(
@@ -240,7 +240,7 @@ def check_velocities(config: Config, state: State) -> None:
 
 
 def find_inputs(config: Config, folder: Folder) -> None:
-    """QuiltError where an input is not where the configuration says."""
+    """QuiltError if an input is not where the configuration says."""
     files = config.input_files()
     missing = [name for name in files if not files[name].exists()]
     if missing:

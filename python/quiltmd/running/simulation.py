@@ -130,7 +130,7 @@ class Simulation(Readout):
     Raises
     ------
     QuiltError
-        Where the settings do not suit the system, its box or this machine.
+        If the settings do not suit the system, its box or this machine.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class Simulation(Readout):
         Raises
         ------
         QuiltError
-            Where these are not finite positions of all atoms.
+            If these are not finite positions of all atoms.
         """
         places = vectors("positions", positions, self.system.atoms)
         heat = self.heat()
@@ -468,7 +468,7 @@ class Simulation(Readout):
             Lambdas of alchemical atoms, from 0, where they are those of the system, to 1.  As for
             restraints, the work is not part of `heat`, and a State does not contain the lambdas.
         lambda_bonded:
-            Of bonded terms that change, if there are any.
+            Lambda of bonded terms that change, if there are any.
         lambda_restraint:
             Lambda of the restraint of alchemical atoms, if they have one, from 0 (none) to 1
             (full).
@@ -513,7 +513,7 @@ class Simulation(Readout):
         Raises
         ------
         QuiltError
-            Where the axes are others, or the engine runs in workers, which have no bias.
+            If the axes are others, or the engine runs in workers, which have no bias.
         """
         rows = [np.asarray(one, dtype=np.float64).reshape(-1, 5) for one in (axes, hills)]
         with self._changing() as engine, self._naming_atoms(), core_calls:
@@ -531,7 +531,7 @@ class Simulation(Readout):
         return {name: now.get(name, value) for name, value in start.items()}
 
     def _changed_lambdas(self, **given: float | None) -> dict[str, float]:
-        """Those that are given, checked."""
+        """The given lambdas, checked."""
         changed = {
             name: real_number(name, value) for name, value in given.items() if value is not None
         }

@@ -28,7 +28,7 @@ _KINDS: dict[str, Any] = {
 
 
 def refuse_mismatch(system: object, state: object) -> None:
-    """QuiltError where these are not a System and a State of the same number of atoms."""
+    """QuiltError if these are not a System and a State of the same number of atoms."""
     if not isinstance(system, System) or not isinstance(state, State):
         raise QuiltError(
             "a simulation is made of a System and a State, in this order, not of "
@@ -55,7 +55,7 @@ def _from_openmm(*given: object) -> str:
 
 
 def refuse_other_kinds(**given: object) -> None:
-    """QuiltError where a part of a simulation is none of the classes that it can be."""
+    """QuiltError if a part of a simulation is none of the classes that it can be."""
     for name, part in given.items():
         if part is None or isinstance(part, _KINDS[name]):
             continue
@@ -68,7 +68,7 @@ def refuse_other_kinds(**given: object) -> None:
 
 
 def refuse_other_than_reporters(reporters: object) -> None:
-    """QuiltError where these are not several reporters."""
+    """QuiltError if these are not several reporters."""
     if not isinstance(reporters, Sequence):
         raise QuiltError(f"reporters must be a list of reporters, not {type(reporters).__name__}")
     for reporter in reporters:

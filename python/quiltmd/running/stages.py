@@ -117,7 +117,7 @@ def start(
     Parameters
     ----------
     settings:
-        Of a configuration with [[stage]] tables.
+        Settings of a configuration with [[stage]] tables.
     source, overwrite, engine:
         As for `build_config` and `runner.start`.
     """
@@ -167,7 +167,7 @@ def replaced_in_all(settings: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _refuse_later_mistakes(stages: list[Stage]) -> None:
-    """QuiltError where a stage after the first does not suit the system, before any begins."""
+    """QuiltError if a stage after the first does not suit the system, before any begins."""
     if len(stages) == 1:
         return
     with warnings.catch_warnings():
@@ -217,7 +217,7 @@ def resume(
 
 
 def _refuse_gaps(stages: list[Stage]) -> None:
-    """QuiltError where a stage has no checkpoint and a later one, which began at its end, has."""
+    """QuiltError if a stage has no checkpoint and a later one, which began at its end, has."""
     for stage, following in pairwise(stages):
         if following.is_begun() and not stage.is_begun():
             raise QuiltError(
@@ -229,7 +229,7 @@ def _refuse_gaps(stages: list[Stage]) -> None:
 
 
 def _refuse_edits(stages: list[Stage]) -> None:
-    """QuiltError where a stage that has begun is described otherwise now: it would be ignored."""
+    """QuiltError if a stage that has begun is described otherwise now: it would be ignored."""
     for stage, following in zip(stages, [*stages[1:], None], strict=True):
         if not stage.is_begun():
             continue
@@ -404,7 +404,7 @@ def _chain(stage: Stage) -> tuple[Any, ...]:
 
 
 def _hours_left(stage: Stage, begun: float) -> float | None:
-    """Of `max_hours`, which hold for all stages together."""
+    """Hours left of `max_hours`, which limits all stages together."""
     hours = stage.config.run.max_hours
     return None if hours is None else max(hours - (time.monotonic() - begun) / 3600, 1e-9)
 

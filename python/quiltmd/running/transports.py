@@ -173,7 +173,7 @@ def _messages(trace: Trace) -> dict[str, Any]:
 
 
 def edge_cost(name: str, messages: list[Message], waited: float, steps: int) -> EdgeCost:
-    """Of the messages of an edge in some steps, and the seconds for which they were waited for."""
+    """Cost of the messages of an edge in some steps, given the seconds of waiting for them."""
     flights: dict[tuple[int, int], list[float]] = defaultdict(list)
     for message in messages:
         flights[message.sender, message.receiver].append(message.arrived - message.sent)

@@ -31,7 +31,7 @@ class Unused:
     remedy: str
 
     def among(self, names: Iterable[str]) -> list[str]:
-        """Those of these names of settings that have no use, in their order."""
+        """The unused settings among these names, in order."""
         return [name for name in names if self.keys is None or name in self.keys]
 
 

@@ -56,7 +56,7 @@ def default_key_file() -> Path:
 
 
 def make_key(path: Path) -> None:
-    """Writes a new key that nobody but the user can read; QuiltError where there is a file."""
+    """Writes a new key that nobody but the user can read; QuiltError if there is a file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -71,7 +71,7 @@ def make_key(path: Path) -> None:
 
 
 def read_key(path: Path) -> bytes:
-    """The key in a file; QuiltError where others could have read it, or where it is none."""
+    """The key in a file; QuiltError if others could have read it, or where it is none."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         try:
@@ -114,7 +114,7 @@ class Admission:
     token:
         Known to these two alone.
     fingerprint:
-        Of the server's certificate; None: the connection is not to be encrypted.
+        Fingerprint of the server's certificate; None: the connection is not encrypted.
     """
 
     token: bytes

@@ -80,7 +80,7 @@ class Channel:
         threading.Thread(target=self._beat, name="quiltmd-heartbeat", daemon=True).start()
 
     def send(self, value: dict[str, Any]) -> None:
-        """Sends a message; LostError where the other end is gone."""
+        """Sends a message; LostError if the other end is gone."""
         parts = wire.encode(value)
         if sum(map(len, parts)) > _SMALL:
             self._opened.wait()  # what is small is kept until then
@@ -89,7 +89,7 @@ class Channel:
             self._sent_at = time.monotonic()
 
     def receive(self) -> dict[str, Any]:
-        """The next message; LostError where there will be none."""
+        """The next message; LostError if there will be none."""
         while True:
             head = self._read_all(wire.HEAD.size)
             header_length, body_length = wire.lengths(head)

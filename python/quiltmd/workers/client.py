@@ -36,7 +36,7 @@ class Connection:
     channel:
         To the worker.
     name:
-        Of the device there, for messages.
+        Name of the device there, for messages.
     last_words:
         Ends the worker, as far as that can be done from here, and says what became of it.
     """
@@ -79,7 +79,7 @@ class Connection:
     def minimize(
         self, tolerance: float, max_iterations: int, watch: Callable[..., bool] | None
     ) -> Any:
-        """As of an engine; what `watch` raises is raised once the engine is at rest."""
+        """Minimises as an engine does; an error of `watch` is raised once the engine is at rest."""
         if watch is None:
             return self.call("minimize", tolerance, max_iterations, False)
         self._questions = SimpleQueue()
@@ -181,7 +181,7 @@ class Connection:
 
 
 def check_hello(connection: Connection, theirs: Any) -> None:
-    """Notes who a worker is, which said `theirs`; QuiltError where it is another quiltmd."""
+    """Notes who a worker is, which said `theirs`; QuiltError if it is another quiltmd."""
     for name, ours in about().items():
         found = theirs.get(name) if isinstance(theirs, dict) else None
         if found != ours:
@@ -224,7 +224,7 @@ class WorkerFrame:
         return dict(self._has("state", "velocities and list positions"))
 
     def seconds(self) -> float:
-        """That its data, which have arrived, took."""
+        """Seconds until the data, which have arrived, were here."""
         return self._times[-1] - self._times[0]
 
     def has_arrived(self) -> bool:
@@ -324,7 +324,7 @@ class WorkerEngine:
         return self._connection.begin("digest")
 
     def result(self, call: Future[Value], seconds: float | None = None) -> Value:
-        """What a call gives; LostError where it takes longer: than `patience` if left out."""
+        """What a call gives; LostError if it takes longer: than `patience` if left out."""
         try:
             return call.result(self._patience if seconds is None else seconds)
         except TookTooLong:

@@ -17,7 +17,7 @@ Outcome = str | Exception  # a digest, or what went wrong
 
 
 class Comparison:
-    """Of the states of several engines, or of one, at the same step.
+    """Compares the states of several engines, or of one engine, at the same step.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Comparison:
         ]
 
     def outcomes(self) -> list[Outcome]:
-        """What each has come to, in order; a LostError where it is lost."""
+        """What each has come to, in order; a LostError if it is lost."""
         return [self._outcome(engine, digest) for engine, digest in self._digests]
 
     def agrees(self) -> bool:

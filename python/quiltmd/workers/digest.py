@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 
 def digest(state: dict[str, Any]) -> str:
-    """Of the fields of a state: arrays of float64, numbers, None."""
+    """Digest of the fields of a state: arrays of float64, numbers, None."""
     sums = []
     for name in sorted(state):
         value = state[name]

@@ -25,12 +25,12 @@ def resolve_disagreement(pool: WorkerPool, target: int, digests: list[str]) -> N
     target:
         The step of the different states.
     digests:
-        Of each worker's state; or two of the only worker's, which did the steps twice.
+        Digests of the states of all workers, or two of a single worker that did the steps twice.
 
     Raises
     ------
     QuiltError
-        Where it cannot be decided, or where no device is left that can be trusted.
+        If it cannot be decided, or where no device is left that can be trusted.
     """
     begun = time.monotonic()
     if len(digests) > len(pool.workers):

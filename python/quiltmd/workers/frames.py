@@ -17,7 +17,7 @@ class Owner(Protocol):
         """Captures the frame again, whose sources were lost."""
 
     def agree_on(self, frame: SupervisedFrame) -> None:
-        """Has the workers agree on the state that the frame is of; QuiltError where they cannot."""
+        """Has the workers agree on the state that the frame is of; QuiltError if they cannot."""
 
 
 class SupervisedFrame:
@@ -34,7 +34,7 @@ class SupervisedFrame:
     contents:
         What it has.
     comparison:
-        Of the workers' states; None where nothing is compared.
+        Comparison of the workers' states; None if nothing is compared.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SupervisedFrame:
         return agreed and any(source.has_data() for source in self.sources)
 
     def _data(self) -> WorkerFrame:
-        """The source that has arrived; QuiltError where two have different data."""
+        """The source that has arrived; QuiltError if two have different data."""
         while self._chosen is None:
             if self.comparison is not None and not self.comparison.agrees():
                 self._owner.agree_on(self)

@@ -29,9 +29,9 @@ def do(
     injection:
         What.
     engine:
-        Of the compiled core, where bits are to flip inside of it.
+        Engine of the compiled core, for faults that flip bits inside it.
     state:
-        Of the simulation now.
+        Present state of the simulation.
     cut:
         Ends the connection.
     gpu:

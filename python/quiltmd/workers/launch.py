@@ -31,7 +31,7 @@ _SSH_FAILED, _NOT_FOUND = 255, 127
 
 
 def connect(place: Place, settings: Workers) -> Connection:
-    """A worker at a place, ready to make an engine; QuiltError where there will be none."""
+    """A worker at a place, ready to make an engine; QuiltError if there will be none."""
     with Starting() as starting:
         (connection,) = connect_all([place], settings, starting)
         starting.pop_all()
@@ -39,7 +39,7 @@ def connect(place: Place, settings: Workers) -> Connection:
 
 
 def connect_all(places: Sequence[Place], settings: Workers, starting: Starting) -> list[Connection]:
-    """A worker at each place; QuiltError where there will not be all of them."""
+    """A worker at each place; QuiltError if there will not be all of them."""
     found: list[Connection] = []
     for begin in range(0, len(places), _AT_ONCE):
         found += [_begin(place, settings, starting) for place in places[begin : begin + _AT_ONCE]]

@@ -77,7 +77,7 @@ def join() -> None:
     Raises
     ------
     QuiltError
-        Where they cannot meet, or were not started for the same run.
+        If they cannot meet, or were not started for the same run.
     """
     global _secret
     count = launched()
@@ -96,7 +96,7 @@ def join() -> None:
 
 
 def reach(number: int) -> tuple[socket.socket, Encryption | None]:
-    """A new connection to a session of one of the others; QuiltError where there is none.
+    """A new connection to a session of one of the others; QuiltError if there is none.
 
     It is to be encrypted where the processes are on several hosts.
     """
@@ -231,7 +231,7 @@ class Door:
         return self._admitted.get(timeout=seconds)
 
     def first_admitted(self, seconds: float) -> tuple[socket.socket, Admission]:
-        """The first one, which is process 0; QuiltError where it does not come in time."""
+        """The first one, which is process 0; QuiltError if it does not come in time."""
         try:
             return self.admitted(seconds)
         except Empty:

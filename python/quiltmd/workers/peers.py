@@ -36,7 +36,7 @@ class Address:
     host, port:
         For TCP.
     name:
-        Of its Unix socket, in the abstract namespace.
+        Name of its Unix socket, in the abstract namespace.
     machine:
         Equal where that can be reached.
     """
@@ -71,7 +71,7 @@ class Meeting:
         """Descriptors of sockets to all others, by rank, and -1 for `rank` itself.
 
         `transport` is "unix", for ranks of one machine, "tcp", or "auto", the first that reaches.
-        QuiltError where somebody cannot be reached so, or does not come within a minute.
+        QuiltError if somebody cannot be reached so, or does not come within a minute.
         """
         end = time.monotonic() + _LIMIT
         found: dict[int, socket.socket] = {}

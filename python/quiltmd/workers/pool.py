@@ -46,7 +46,7 @@ class SavedState:
 
     @property
     def step(self) -> int:
-        """Of the state."""
+        """Step of the state."""
         return int(self.state["step"])
 
 
@@ -94,9 +94,9 @@ class WorkerPool:
     Parameters
     ----------
     places:
-        Of their devices.
+        Places of their devices.
     spares:
-        Of devices that take the place of one that is lost, in turn; the lost one comes last.
+        Places of devices that replace a lost device, in turn; the lost one becomes the last spare.
     start:
         Starts a worker at a place and makes its engine.
     settings:
@@ -185,7 +185,7 @@ class WorkerPool:
             return self.on_first(lambda worker: action(worker.engine))
 
     def refuse_if_over(self) -> None:
-        """LostError where no worker is left."""
+        """LostError if no worker is left."""
         if self._over is not None:
             raise self._over
 
@@ -287,7 +287,7 @@ class WorkerPool:
             self.report(f"{why}; starting on {found.place}", watch.begun, watch.phases)
 
     def start_worker(self, place: Place, number: int) -> PoolWorker:
-        """A worker; QuiltError where it does not start, or where its device is of another kind.
+        """A worker; QuiltError if it does not start, or where its device is of another kind.
 
         Several threads may start workers at the same time.
         """
@@ -310,7 +310,7 @@ class WorkerPool:
         return PoolWorker(place, number, engine)
 
     def _inject_faults(self, engine: WorkerEngine, number: int) -> None:
-        """Those that are for the worker of this number, each once unless it is for always."""
+        """Injects the faults for this worker: each once, unless its kind is permanent."""
         faults = {text: parse_injection(text) for text in self._faults_to_inject}
         own = [text for text, fault in faults.items() if fault.device == number]
         if own:
@@ -326,7 +326,7 @@ class WorkerPool:
         worker.step = saved.step
 
     def saved_state(self) -> SavedState:
-        """The State that is saved; QuiltError where there is none yet."""
+        """The State that is saved; QuiltError if there is none yet."""
         if self.saved is None:
             raise QuiltError("the simulation has no state yet")
         return self.saved

@@ -70,7 +70,7 @@ def about() -> dict[str, Any]:
 
 
 def architecture_of(device: str) -> str:
-    """Of a device of this machine: what must be the same for the same bits."""
+    """Architecture of a device of this machine: equal architectures give equal bits."""
     place = parse_place(device)
     if not is_gpu(device):
         found = [row for row in devices() if row["kind"] == "cpu"]
@@ -309,7 +309,7 @@ class Session:
             raise QuiltError("the fault 'sticky' is one of GPUs, and this device is none")
 
     def _digest(self) -> Later:
-        """Of the state: equal where everything that decides the trajectory is."""
+        """Digest of the state: equal if all data that determine the trajectory are equal."""
         captured = self._made().capture(state=True)
         return Later(lambda: digest(captured.state()))
 

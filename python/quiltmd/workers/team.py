@@ -47,7 +47,7 @@ def introduce(
 
 
 def _warn_of_listeners(hosts: list[str]) -> None:
-    """That what ranks on several hosts send each other can be read on the way."""
+    """Warns that messages between ranks on several hosts are not encrypted."""
     names = list(dict.fromkeys(hosts))
     if len(names) > 1:
         text = (
@@ -105,7 +105,7 @@ class Team:
         self._check_architectures()
 
     def _check_architectures(self) -> None:
-        """QuiltError where results would depend on which worker has which atoms."""
+        """QuiltError if results would depend on which worker has which atoms."""
         pairs = zip(self._engines, self._connections, strict=True)
         found = {engine.architecture: connection.name for engine, connection in pairs}
         if len(found) > 1:

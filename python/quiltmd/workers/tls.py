@@ -63,7 +63,7 @@ class Certificate:
 
 
 def make_certificate() -> Certificate:
-    """A new certificate on the curve P-256; QuiltError where `openssl` cannot make one."""
+    """A new certificate on the curve P-256; QuiltError if `openssl` cannot make one."""
     advice = (
         "encrypted connections need a certificate, which the command 'openssl' makes: install it, "
         "or reach this host by ssh"
@@ -123,7 +123,7 @@ class Encryption:
         return cls(context, token, None)
 
     def shake_hands(self) -> bytes:
-        """What is to be sent next until `is_open`; LostError where the other end is another one."""
+        """What is to be sent next until `is_open`; LostError if the other end is another one."""
         try:
             with self._lock:
                 self._tls.do_handshake()
@@ -145,7 +145,7 @@ class Encryption:
     def encrypt(self, data: bytes | memoryview) -> bytes:
         """What is to be sent for these bytes; nothing before the connection is open.
 
-        LostError where the connection has ended, as `decrypt_into` has found.
+        LostError if the connection has ended, as `decrypt_into` has found.
         """
         if not self.is_open:
             self._early.append(bytes(data))
@@ -167,7 +167,7 @@ class Encryption:
     def decrypt_into(self, target: memoryview) -> int:
         """How many bytes were put there; none where more must be taken in first.
 
-        LostError where bytes were changed on their way, or the other end has closed the connection
+        LostError if bytes were changed on their way, or the other end has closed the connection
         or does not have the token.
         """
         if self._missing:

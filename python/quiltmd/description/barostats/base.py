@@ -52,7 +52,7 @@ class Barostat:
     every: BarostatEvery | None = None
 
     def __post_init__(self) -> None:
-        """QuiltError where the settings of axes do not go together."""
+        """QuiltError if the settings of axes do not go together."""
         refuse_base(self, Barostat)
         sets = len(set(_SETS[self.coupling]))
         given = self.compressibility

@@ -77,7 +77,7 @@ class LangevinMiddle(HeatBaths, Integrator):
         self.settle_baths()
 
     def frictions(self) -> tuple[float, ...]:
-        """Of the centre of mass: as of all atoms of a bath."""
+        """Friction coefficients of the centre of mass: those of the atoms of each bath."""
         return self.strengths()
 
     def resolve(self) -> dict[str, Any]:

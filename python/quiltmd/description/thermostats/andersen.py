@@ -49,7 +49,7 @@ class AndersenThermostat(Thermostat):
     seed: Seed = None
 
     def frictions(self) -> tuple[float, ...]:
-        """Of the centre of mass: what has collided once has forgotten its momentum."""
+        """Friction coefficients of the centre of mass: a collision removes all earlier momentum."""
         return tuple(1 / time for time in self.strengths())
 
     def resolve(self) -> dict[str, Any]:
