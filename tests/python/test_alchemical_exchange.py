@@ -179,9 +179,9 @@ def check_tables(folder: Path) -> None:
     ("old", "new", "words"),
     [
         ("every = 4\n[alchemy]", "every = 4\ntemperatures = [300]\n[alchemy]", "leave out temp"),
-        ('kind = "alchemical"', "temperatures = [310, 320]", "need a section [alchemy]"),
+        ('kind = "alchemical"', "temperatures = [310, 320]", "needs a section [alchemy]"),
         ("every = 8", "every = 8\nstate = 2", "leave out [alchemy] state"),
-        ("vdw = [0, 0, 0, 0.2]", "vdw = [0, 0, 0]", "each state has one of both"),
+        ("vdw = [0, 0, 0, 0.2]", "vdw = [0, 0, 0]", "give one of each for every state"),
         ("coulomb = [0, 0.5, 1, 1]", "coulomb = [0, 0.5, 1, 0.5]", "switch charges off first"),
     ],
 )

@@ -257,7 +257,7 @@ def test_a_system_whose_terms_do_not_change_has_no_lambda_of_them() -> None:
     [
         ("cmap", [0], [[0.0]], "a torsion map \\(CMAP\\) cannot have two states"),
         ("position_restraint", [0], [[0.0] * 11], "a position restraint cannot have two states"),
-        ("bond", [7], [[0.1, 1e5]], "the system has 5 bonds, and others would change"),
+        ("bond", [7], [[0.1, 1e5]], "the system has 5 bonds, and the alchemy names others"),
         ("bond", [0, 0], [[0.1, 1e5]] * 2, "a number of its own"),
         ("bond", [0], [[0.1]], "bond_parameters has shape"),
         ("torsion", [0], [[2, 0.0, 5.0]], "a torsion cannot change its periodicity"),

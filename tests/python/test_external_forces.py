@@ -409,7 +409,7 @@ def _updating(every: int) -> ExternalForce:
         ([Springs(), Springs()], "there is an energy of this name"),
         ([_named("a b")], "letters, digits and _"),
         ([_updating(2)], "update_every must be 0 or at least 4"),
-        ([print], "is none: derive a class from ExternalForce"),
+        ([print], "is not one: derive its class from ExternalForce"),
     ],
 )
 def test_settings_that_do_not_go_together(

@@ -241,11 +241,11 @@ REFUSED = {
     ),
     "a condition with a comment": (
         topology(before="#define ZZ\n#ifdef ZZ ; c\n#endif\n"),
-        "line 2: grompp takes the comment for a part of the name",
+        "line 2: grompp reads this comment as part of the name",
     ),
     "a name with a comment": (
         topology(before="#define ZZ\n#undef ZZ ; c\n"),
-        "line 2: grompp takes the comment for a part of the name",
+        "line 2: grompp reads this comment as part of the name",
     ),
     "macros of other characters": (
         topology(before="#define A-B 1\n"),

@@ -304,7 +304,7 @@ def test_mappings_are_read_from_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mapping", "words"),
     [
-        ({}, "the mapping has no atoms"),
+        ({}, "the mapping is empty"),
         ({0: 9}, "names atom 9 of the second system, which has 6 atoms"),
         ({-1: 0}, "names atom -1 of the first system"),
         ({0: 0, 1: 0}, "names atom 0 of the second system twice"),
@@ -347,7 +347,7 @@ def test_what_cannot_change_is_refused_by_name() -> None:
     decoupled = quiltmd.decouple(a, [0])
     with pytest.raises(InputError, match="with alchemical atoms cannot be made into a hybrid"):
         quiltmd.hybrid((decoupled, place_a), (b, place_b), MAPPING)
-    with pytest.raises(InputError, match="switch charges off first, or give them a soft core"):
+    with pytest.raises(InputError, match="switch charges off first, or set alpha_coulomb"):
         quiltmd.hybrid((a, place_a), (b, place_b), MAPPING, alpha_coulomb=0)
     charged = replace(b, charges=b.charges + 1 / 6)
     with pytest.warns(quiltmd.QuiltWarning, match="the charge of the system changes by \\+1 e"):

@@ -139,7 +139,7 @@ def test_parameters_for_a_format_without(files: Files) -> None:
 
 
 def test_what_a_system_leaves_flexible_is_told(original: Any, alanine: Files, files: Files) -> None:
-    with pytest.raises(InputError, match="masses are as in the file"):
+    with pytest.raises(InputError, match="this file contains the masses"):
         quiltmd.load(*files, hydrogen_mass=3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -179,9 +179,9 @@ def test_the_bias_is_in_the_table(chain: tuple[System, State], tmp_path: Path) -
 def test_what_makes_no_sense_is_refused(chain: tuple[System, State], tmp_path: Path) -> None:
     made = simulate(chain)
     for settings, text in (
-        (Metadynamics(("d",), (0.1,), 1.0), "least and the largest"),
+        (Metadynamics(("d",), (0.1,), 1.0), "smallest and the largest"),
         (Metadynamics(("x",), (0.1,), 1.0), "no collective restraint 'x'"),
-        (Metadynamics(("t",), (20.0,), 1.0, range=((0.0, 1.0),)), "whole circle"),
+        (Metadynamics(("t",), (20.0,), 1.0, range=((0.0, 1.0),)), "give an empty pair"),
         (Metadynamics(("d",), (0.1,), 1.0, range=((1.0, 0.0),)), "ascend"),
     ):
         with pytest.raises(QuiltError, match=text):
@@ -193,7 +193,7 @@ def test_what_makes_no_sense_is_refused(chain: tuple[System, State], tmp_path: P
     with pytest.raises(QuiltError, match="one heat bath"):
         Hills(tmp_path / "HILLS", PLANE, constant)
     (tmp_path / "HILLS").write_text("#! FIELDS time a b\n0.1 0.2\n")
-    with pytest.raises(QuiltError, match="its variables are not t, d"):
+    with pytest.raises(QuiltError, match="the variables of this file are not t, d"):
         read_hills(tmp_path / "HILLS", PLANE)
     (tmp_path / "HILLS").write_text("#! FIELDS time t d\n0.1 0.2\n")
     with pytest.raises(QuiltError, match="line 2"):

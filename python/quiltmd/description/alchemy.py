@@ -88,7 +88,8 @@ class ChangedTerms:
         own = system.terms[self.name]
         if len(self.terms) and not 0 <= self.terms.min() <= self.terms.max() < len(own):
             raise InputError(
-                f"the system has {len(own)} {own.form.plural}, and others would change"
+                f"the system has {len(own)} {own.form.plural}, and the alchemy names others: "
+                "give terms of this system"
             )
         fixed = [k for k, one in enumerate(own.form.parameters) if one.values == "periodicity"]
         first = own.parameters[self.terms]
@@ -230,17 +231,17 @@ class Alchemy(Part):
             if (first & ~last & (charges != 0)).any() and ((vdw > 0) & (coulomb < 1)).any():
                 raise InputError(
                     f"alchemy.{name}: lambda of charges must be 1 where that of van der Waals "
-                    "interactions is not 0: charges without a core collapse onto others; switch "
-                    "charges off first, or give them a soft core (alpha_coulomb)"
+                    "interactions is not 0, because charges without a soft core would collapse "
+                    "onto other charges: switch charges off first, or set alpha_coulomb"
                 )
             if (last & ~first & (self.last_charges != 0)).any() and (
                 (vdw < 1) & (coulomb > 0)
             ).any():
                 raise InputError(
                     f"alchemy.{name}: lambda of charges must be 0 where that of van der Waals "
-                    "interactions is not 1: charges without a core collapse onto others; switch "
-                    "the charges of atoms that appear on last, or give them a soft core "
-                    "(alpha_coulomb)"
+                    "interactions is not 1, because charges without a soft core would collapse "
+                    "onto other charges: switch the charges of atoms that appear on last, or set "
+                    "alpha_coulomb"
                 )
 
     def arrays(self, system: Any) -> dict[str, Any]:
@@ -317,7 +318,6 @@ def _lambdas(name: str, values: npt.ArrayLike, names: Sequence[str]) -> F64:
         raise InputError(f"{name} must have {len(names)} lambdas in each state: {', '.join(names)}")
     if not ((found >= 0) & (found <= 1)).all():
         raise InputError(
-            f"{name} must be from 0 to 1: at 0 atoms and terms are those of the system, but of a "
-            "restraint 0 is none"
+            f"{name} must be from 0 (the atoms and terms of the system; no restraint) to 1"
         )
     return found

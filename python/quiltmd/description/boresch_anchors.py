@@ -136,7 +136,7 @@ def _triples(system: System, atoms: npt.NDArray[np.integer[Any]], what: str) -> 
         if first != last
     ]
     if not found:
-        raise InputError(f"{what} has no three heavy atoms in a row, joined by bonds")
+        raise InputError(f"{what} has no three consecutively bonded heavy atoms")
     return np.array(found, dtype=np.int64)
 
 

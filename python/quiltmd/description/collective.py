@@ -229,7 +229,7 @@ def changed_centres(system: Any, centres: Mapping[str, float]) -> dict[str, floa
             raise InputError("centres: the system has no collective restraints")
         one = system.collective.named(name)
         if one.moves:
-            raise InputError(f"centres: that of {name!r} follows a path and cannot be set")
+            raise InputError(f"centres: the centre of {name!r} follows a path and cannot be set")
         found[_CENTRE + name] = real_number(f"centres[{name!r}]", value) / one.shown
     return found
 

@@ -83,7 +83,9 @@ def _origins(system: Any, one: Any, atoms: list[npt.NDArray[np.int64]]) -> list[
     texts = (one.origin,) if isinstance(one.origin, str) else one.origin
     assert texts is not None
     if len(texts) != len(atoms):
-        raise QuiltError(f"it has {len(atoms)} groups and {len(texts)} origins: one for each")
+        raise QuiltError(
+            f"it has {len(atoms)} groups and {len(texts)} origins: give one origin for each group"
+        )
     found = []
     for text, members in zip(texts, atoms, strict=True):
         named = select(system, text)

@@ -23,8 +23,8 @@ def _temperature(name: str, bath: Integrator | Thermostat | None) -> float:
     if len(found) > 1:
         raise QuiltError(
             f"{name}: the fluctuations of the box need one temperature, and groups of atoms have "
-            f"{', '.join(f'{one:g}' for one in found)} K: give them the same one, use the "
-            "Berendsen barostat, which has no fluctuations of its own, or leave the barostat out"
+            f"{', '.join(f'{one:g}' for one in found)} K: give all groups the "
+            "same temperature, use the Berendsen barostat, or leave the barostat out"
         )
     return found[0]
 
@@ -54,8 +54,8 @@ def check_barostat(
     if barostat.every and barostat.every % integrator.long_range_every:
         raise QuiltError(
             f"{name}: every = {barostat.every} must be a multiple of long_range_every = "
-            f"{integrator.long_range_every}, since only steps with a reciprocal-space evaluation "
-            "have the whole energy and pressure"
+            f"{integrator.long_range_every}, because energy and pressure are complete only at "
+            "steps with a reciprocal-space evaluation"
         )
 
 

@@ -76,15 +76,16 @@ def decouple(
     refuse_other_parts(system, "decoupled")
     if system.pair_form != "lennard-jones":
         raise InputError(
-            f"alchemical atoms need Lennard-Jones interactions, and those here are "
-            f"{system.pair_form!r}"
+            "alchemical atoms need Lennard-Jones interactions, and the pair form of this system "
+            f"is {system.pair_form!r}"
         )
     if intramolecular not in ("keep", "scale"):
         raise InputError(f"intramolecular must be 'keep' or 'scale', not {intramolecular!r}")
     if len(coulomb) != len(vdw):
         raise InputError(
             f"there are {len(coulomb)} lambdas of Coulomb interactions and {len(vdw)} of van der "
-            "Waals: each state has one of both"
+            "Waals: give one of each for every "
+            "state"
         )
     columns: list[Any] = [coulomb, vdw]
     if restraint is not None:
@@ -95,7 +96,7 @@ def decouple(
     if len(columns[-1]) != len(vdw):
         raise InputError(
             f"there are {len(columns[-1])} lambdas of the restraint and {len(vdw)} of van der "
-            "Waals interactions: each state has one of each"
+            "Waals interactions: give one of each for every state"
         )
     states = np.column_stack(columns)
     if not 0 <= state < len(states):
@@ -126,7 +127,8 @@ def _restrained(system: System, restraint: BoreschRestraint) -> System:
     others = [one.form.noun for one in tables if one.form.part == "restraint" and len(one)]
     if others:
         raise InputError(
-            f"the system has {others[0]}: beside a restraint with a lambda there can be no others"
+            f"the system has {others[0]}: a restraint with a lambda cannot be combined with "
+            "others, because one factor scales all restraints"
         )
     return apply_boresch(system, restraint)
 

@@ -135,8 +135,8 @@ def _check_thermostat(thermostat: Thermostat | None, integrator: Integrator) -> 
     if thermostat.every % integrator.long_range_every:
         raise QuiltError(
             f"{name}: every = {thermostat.every} must be a multiple of long_range_every = "
-            f"{integrator.long_range_every}, since between reciprocal-space evaluations the "
-            "kinetic energy lacks part of an impulse"
+            f"{integrator.long_range_every}, because at other steps the kinetic energy "
+            "contains only part of an impulse of the reciprocal-space force"
         )
     time, shortest = thermostat.every * integrator.timestep, min(thermostat.strengths())
     least = thermostat.least_actions

@@ -130,13 +130,13 @@ def check_forces(forces: Sequence[Any], term_names: Iterable[str]) -> None:
     for force in forces:
         if not isinstance(force, ExternalForce):
             raise QuiltError(
-                f"external must be a list of ExternalForce, and {force!r} is none: derive a class "
-                "from ExternalForce"
+                f"external must be a list of ExternalForce objects, and {force!r} is not one: "
+                "derive its class from ExternalForce"
             )
         name = label(force)
         where = f"external force '{name}'"
         if not _NAME.fullmatch(name):
-            raise QuiltError(f"{where}: a name is made of letters, digits and _")
+            raise QuiltError(f"{where}: use only letters, digits and _ in the name")
         if name in taken:
             raise QuiltError(f"{where}: there is an energy of this name: set another `name`")
         taken.add(name)

@@ -45,7 +45,9 @@ class HybridMap:
 def map_atoms(a: System, b: System, pairs: Sequence[tuple[int, int]]) -> HybridMap:
     """From pairs of atoms; InputError if they make no sense."""
     if not pairs:
-        raise InputError("the mapping has no atoms: both molecules need some in common")
+        raise InputError(
+            "the mapping is empty: map at least one atom of the first molecule to one of the second"
+        )
     for side, (system, which) in enumerate(((a, "first"), (b, "second"))):
         column = [pair[side] for pair in pairs]
         if min(column) < 0 or max(column) >= system.atoms:

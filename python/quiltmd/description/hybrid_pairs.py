@@ -54,7 +54,7 @@ def hybrid_types(a: System, b: System) -> HybridTypes:
     for system in (a, b):
         if system.pair_form != "lennard-jones":
             raise InputError(
-                f"a hybrid needs Lennard-Jones interactions, and those here are "
+                f"a hybrid needs Lennard-Jones interactions, and the pair form of this system is "
                 f"{system.pair_form!r}"
             )
     own_a = np.concatenate([a.lj_a.diagonal(), b.lj_a.diagonal(), [0.0]])

@@ -68,7 +68,7 @@ class Metadynamics:
 
     def __post_init__(self) -> None:
         if len(set(self.variables)) < len(self.variables):
-            raise ValueError("variables: the two must differ")
+            raise ValueError("variables: name two different restraints")
         for key in ("width", "range"):
             value = getattr(self, key)
             if value is not None and len(value) != len(self.variables):
@@ -87,7 +87,9 @@ class Metadynamics:
             If there is no restraint of that name, or a variable that is no angle has no range.
         """
         if system.collective is None:
-            raise QuiltError("metadynamics needs restraints between groups: its variables")
+            raise QuiltError(
+                "metadynamics needs restraints between groups, which define its variables"
+            )
         restraints = system.collective.restraints
         named = [system.collective.named(name) for name in self.variables]
         axes = [
@@ -102,13 +104,13 @@ class Metadynamics:
         periodic = one.kind == "torsion"
         given = None if self.range is None else self.range[number]
         if periodic and given:
-            raise QuiltError(f"range: {one.name!r} is a torsion, whose grid is the whole circle")
+            raise QuiltError(f"range: {one.name!r} is a torsion: give an empty pair")
         ends = given or {"torsion": (-180.0, 180.0), "angle": (0.0, 180.0)}.get(one.kind)
         if ends is None:
-            raise QuiltError(f"range: give the least and the largest value of {one.name!r}")
+            raise QuiltError(f"range: give the smallest and the largest value of {one.name!r}")
         least, largest = ends
         if not least < largest:
-            raise QuiltError(f"range: that of {one.name!r} must ascend")
+            raise QuiltError(f"range: the values of {one.name!r} must ascend")
         cells = max(2, math.ceil((largest - least) * _POINTS_OF_WIDTH / self.width[number]))
         spacing = (largest - least) / cells / one.shown
         points = cells if periodic else cells + 1

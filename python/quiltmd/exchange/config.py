@@ -77,7 +77,7 @@ class ExchangeSection(Section):
         if (self.temperatures is None) == all(value is None for value in ends):
             raise ValueError("give either temperatures, or lowest, highest and replicas")
         if self.temperatures is None and None in ends:
-            raise ValueError("a ladder needs lowest, highest and replicas")
+            raise ValueError("give all three: lowest, highest and replicas")
         try:
             check_memory(self.replicas or 0)
         except QuiltError as error:
@@ -107,10 +107,10 @@ class ExchangeConfig(Config):
         kind = self.exchange.kind
         if (kind == "alchemical") != (self.alchemy is not None):
             raise ValueError(
-                "states of kind alchemical need a section [alchemy], and no others go with one"
+                "kind = 'alchemical' needs a section [alchemy], and other kinds cannot have one"
             )
         if self.alchemy is not None and self.alchemy.state:
-            raise ValueError("leave out [alchemy] state: there is a replica for each")
+            raise ValueError("leave out [alchemy] state: there is a replica for each state")
         return self
 
     @model_validator(mode="after")

@@ -212,7 +212,7 @@ def _run(run: _Run, resumed: Generation | None) -> Outcome:
                 what = str(error).removesuffix(".")
                 raise QuiltError(
                     f"{what}; the results up to iteration {saving.saved_at} are kept: 'quiltmd "
-                    f"exchange --resume {run.folder.path}' goes on from there"
+                    f"exchange --resume {run.folder.path}' continues from there"
                 ) from error
         if saving.saved_at != exchange.iteration:
             _save(run, tables, outputs)

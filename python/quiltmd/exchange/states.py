@@ -52,8 +52,8 @@ def geometric(lowest: float, highest: float, count: int) -> tuple[float, ...]:
     """Temperatures of a constant ratio, between which swaps are about equally frequent (K)."""
     if not 0 < lowest <= highest or count < 1 or (count == 1 and lowest != highest):
         raise QuiltError(
-            f"{count} temperatures from {lowest:g} to {highest:g} K are not a ladder: it needs two "
-            "or more, from a lowest above 0 K to a highest"
+            f"{count} temperatures from {lowest:g} to {highest:g} K cannot be made: give two or "
+            "more, with 0 K < lowest < highest"
         )
     if count == 1:
         return (lowest,)

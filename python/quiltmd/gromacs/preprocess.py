@@ -131,8 +131,8 @@ class Preprocessor:
             raise line.error(f"#{directive} takes one name, found {len(others) + bool(name)}")
         if ";" in rest and name in self.macros:
             raise line.error(
-                f"grompp takes the comment for a part of the name, so that {name} is not meant: "
-                "put the comment on a line of its own"
+                f"grompp reads this comment as part of the name, which is then not {name}: put the "
+                "comment on a separate line"
             )
         return name
 

@@ -433,7 +433,9 @@ def _fixed_constraints_warnings(
     """
     if hydrogen_mass is not None:
         raise InputError(
-            "masses are as in the file here; repartition them where the system is made", file=file
+            "this file contains the masses: repartition hydrogen masses in the program that "
+            "creates the file",
+            file=file,
         )
     loose = loose_hydrogens(system)
     if constraints != "h-bonds" or not loose:

@@ -72,7 +72,9 @@ class CollectiveReporter(FileWriter):
         if simulation.system.collective is None:
             raise QuiltError(f"{self.path}: the system has no collective restraints")
         if after is not None and mark is None:
-            raise QuiltError(f"{self.path}: to go on with the file, its mark is needed")
+            raise QuiltError(
+                f"{self.path}: give the mark of the file (from the checkpoint) to continue it"
+            )
         restraints = simulation.system.collective.restraints
         self._moving = [one for one in restraints if one.moves]
         self._columns = ["step", "time"]

@@ -79,7 +79,7 @@ def _read(timeline: Path) -> dict[str, Any]:
             return document
     except (ValueError, LookupError, TypeError, AttributeError):
         pass
-    raise QuiltError(f"{timeline} is not a profile by quiltmd, or damaged: make one anew")
+    raise QuiltError(f"{timeline} is not a profile by quiltmd, or damaged: record a new one")
 
 
 def _medians(events: list[dict[str, Any]]) -> dict[str, dict[int, float]]:

@@ -159,8 +159,8 @@ def read_force_field(
         titles.append(f"water {model}")
     elif water_model is not None:
         raise QuiltError(
-            "a water model is chosen by name for a force field that is chosen by name: name the "
-            "XML file of the water instead"
+            "--water-model needs a force field that is given by name: leave it out, and give the "
+            "XML file of the water model with --force-field"
         )
     try:
         made = app.ForceField(*files)

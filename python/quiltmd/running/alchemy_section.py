@@ -63,12 +63,12 @@ class AlchemySection(Section):
     """
 
     atoms: str = Field(
-        description="Selection of the atoms that vanish, such as 'resname LIG'; or 'second "
-        "states': atoms and terms change into those (B states) of a GROMACS topology."
+        description="Selection of the alchemical atoms, such as 'resname LIG'; or 'second states': "
+        "atoms and terms change into the second states (B states) of a GROMACS topology."
     )
-    state: int = Field(default=0, ge=0, description="State of the schedule that is run, from 0.")
+    state: int = Field(default=0, ge=0, description="State to simulate, counted from 0.")
     coulomb: _Lambdas = Field(
-        default=COULOMB, description="Lambda of charges in each state: 0 full, 1 none."
+        default=COULOMB, description="Lambda of charges in each state, from 0 (full) to 1 (none)."
     )
     vdw: _Lambdas = Field(
         default=VDW, description="Lambda of van der Waals interactions in each state."
@@ -79,24 +79,24 @@ class AlchemySection(Section):
     )
     restraint: _Lambdas | None = Field(
         default=None,
-        description="Lambda of the restraint in [alchemy.boresch] in each state: 0 none, 1 full; "
-        "by default 1.",
+        description="Lambda of the restraint in [alchemy.boresch] in each state, from 0 (no "
+        "restraint) to 1 (the default).",
     )
     boresch: BoreschSection | None = Field(
-        default=None, description="A Boresch restraint, whose energy lambda multiplies."
+        default=None, description="A Boresch restraint, whose energy is multiplied by its lambda."
     )
     intramolecular: Intramolecular = Field(
         default="keep",
         description="Interactions of these atoms with each other: keep, or scale like the rest.",
     )
-    alpha: float = Field(default=Alchemy.alpha, description="Of the soft core.")
+    alpha: float = Field(default=Alchemy.alpha, description="Parameter alpha of the soft core.")
     alpha_coulomb: float = Field(
         default=Alchemy.alpha_coulomb,
-        description="Of the soft core of charges; 0: none, so that charges must be switched apart.",
+        description="Parameter of the soft core of charges; 0: charges have no soft core.",
     )
     least_sigma: Nanometres = Field(
         default=Alchemy.least_sigma,
-        description="Sigma of the soft core for pairs whose own is smaller, nm.",
+        description="Minimum sigma in the soft core, nm, for pairs with a smaller sigma or none.",
     )
     every: int = Field(
         default=500, ge=1, le=LAST_STEP, description="Steps between rows of dhdl.csv and dhdl.xvg."
@@ -107,23 +107,23 @@ class AlchemySection(Section):
         if len(self.coulomb) != len(self.vdw):
             raise ValueError(
                 f"there are {len(self.coulomb)} lambdas in coulomb and {len(self.vdw)} in vdw: "
-                "each state has one of both"
+                "give one of each for every state"
             )
         if self.restraint is not None and self.boresch is None:
             raise ValueError("restraint has no effect without [alchemy.boresch]")
         if self.bonded is not None and not self.of_second_states:
             raise ValueError("bonded has no effect without atoms = 'second states'")
         if self.boresch is not None and self.of_second_states:
-            raise ValueError("second states cannot be combined with [alchemy.boresch] so far")
+            raise ValueError("second states cannot be combined with [alchemy.boresch]")
         if self.bonded is not None and len(self.bonded) != len(self.vdw):
             raise ValueError(
-                f"there are {len(self.bonded)} lambdas in bonded and {len(self.vdw)} in vdw: each "
-                "state has one of each"
+                f"there are {len(self.bonded)} lambdas in bonded and {len(self.vdw)} in vdw: give "
+                "one of each for every state"
             )
         if self.restraint is not None and len(self.restraint) != len(self.vdw):
             raise ValueError(
                 f"there are {len(self.restraint)} lambdas in restraint and {len(self.vdw)} in vdw: "
-                "each state has one of each"
+                "give one of each for every state"
             )
         return self
 

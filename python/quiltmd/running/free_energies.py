@@ -97,7 +97,7 @@ def free_energies(folders: Sequence[Path], discard: float = 0.1) -> FreeEnergies
         If there are no samples, or pymbar is not installed.
     """
     if not 0 <= discard < 1:
-        raise QuiltError(f"the share that is left out must be from 0 to below 1, not {discard:g}")
+        raise QuiltError(f"discard must be a fraction, at least 0 and below 1, not {discard:g}")
     samples = read_samples(folders)
     if len(samples.lambdas) < 2:
         raise QuiltError("a free energy needs two states or more")

@@ -168,7 +168,9 @@ def read_hills(
             words[:2] == ["#!", "FIELDS"]
             and tuple(words[3 : 3 + len(settings.variables)]) != settings.variables
         ):
-            raise QuiltError(f"{path}: its variables are not {', '.join(settings.variables)}")
+            raise QuiltError(
+                f"{path}: the variables of this file are not {', '.join(settings.variables)}"
+            )
         if not words or words[0].startswith("#"):
             continue
         try:
@@ -176,7 +178,7 @@ def read_hills(
         except ValueError:
             values = []
         if len(values) != wanted:
-            raise QuiltError(f"{path}, line {number}: is no hill of {wanted} numbers")
+            raise QuiltError(f"{path}, line {number}: expected a hill of {wanted} numbers")
         rows.append(values)
     return np.array(rows).reshape(-1, wanted)
 

@@ -549,7 +549,7 @@ class Simulation(Readout):
         if lambda_restraint is not None and not has_lambda:
             raise QuiltError("lambda_restraint: the alchemical atoms have no restraint")
         if strength is not None and has_lambda:
-            raise QuiltError("restraints: give lambda_restraint, which is that of the only one")
+            raise QuiltError("restraints: the only restraint has a lambda; give lambda_restraint")
         if lambda_restraint is None:
             return {}
         value = real_number("lambda_restraint", lambda_restraint)
