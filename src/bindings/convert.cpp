@@ -87,7 +87,7 @@ void add_terms(System& s, const nb::dict& d, const TermForm& form) {
   if (count > 0) s.terms.push_back(std::move(terms));
 }
 
-// Of each site the atom and its parents, weights (origin, x and y by parent), and offsets.
+// Reads each site and its parents, weights (origin, x and y by parent), and offsets.
 void read_sites(const nb::dict& d, System& s) {
   constexpr size_t kParents = kMaxSiteParents;
   const auto atoms = rows<int32_t, 1 + kParents>(d, "sites");

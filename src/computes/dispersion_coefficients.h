@@ -8,8 +8,8 @@
 
 namespace quiltmd {
 
-// By atom sqrt(C6) of an atom with its like, kJ^(1/2) mol^(-1/2) nm^3. Throws Error where the interaction is
-// not Lennard-Jones, or a C6 is negative.
+// For each atom sqrt(C6) of a pair of atoms of its type, kJ^(1/2) mol^(-1/2) nm^3. Throws Error if the
+// interaction is not Lennard-Jones, or a C6 is negative.
 std::vector<double> dispersion_coefficients(const System& system);
 
 // What atoms have with themselves on the mesh, taken back: alpha^6/12 sum of C6, kJ/mol.

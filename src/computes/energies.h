@@ -27,8 +27,8 @@ inline constexpr int kEnergyOf = kFirstEnergy[TermForms::index_of<Form>()];
 
 // What lies behind the kinds of energies where there are alchemical atoms, in steps with energies.
 struct AlchemicalSums {
-  // Of the mesh of the change of charges, all kinds up to kTermEnergies: kReciprocal is half the product of
-  // the change with itself.
+  // Energies of the mesh of the change of charges, all kinds up to kTermEnergies: kReciprocal is half the
+  // product of the change with itself.
   static constexpr int kMesh = kEnergyKinds;
   static constexpr int kMeshSlope = kMesh + kTermEnergies;  // its product with the charges
   static constexpr int kSlopes = kMeshSlope + 1;            // of pairs: derivatives by each lambda

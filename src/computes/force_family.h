@@ -32,8 +32,8 @@ struct Lambdas;
 struct ReferenceInput;
 struct System;
 
-// Of which atoms a piece of work reads positions. Work that reads those of owned patches and proxies adds
-// forces to proxies, too, which are sent to their owners.
+// The atoms whose positions a piece of work reads. Work that also reads proxies adds forces to proxies, which
+// are sent to their owners.
 enum class Positions { kOwned, kWithProxies };
 // Whether it makes or reads the pair lists of this rank.
 enum class Lists { kNotUsed, kUsed };
@@ -51,8 +51,8 @@ struct Work {
   Lists lists;
   std::function<void(Stream, int list_age)> launch;  // steps since the pair lists were built
   Balance balance = Balance::kStays;
-  // Of a step: work of a phase comes after the family's work of the phases before and what ranks then hand
-  // over.
+  // Phase of a step: work of a phase comes after the work and the handovers of all earlier phases of the
+  // family.
   int phase = 0;
   // Only a share of it, where the schedule may divide it.
   std::function<void(Stream, int list_age, Share)> launch_share = {};
@@ -105,10 +105,10 @@ class ForceFamily : public Rebuilt {
  public:
   // Forces into the accumulators of the slots, energies into theirs.
   virtual std::vector<Work> step_work(Energies energies) = 0;
-  // By phase, but for the last one, alike on all ranks.
+  // The handover after each phase but the last, equal on all ranks.
   virtual std::vector<Handover> handovers() { return {}; }
   virtual PlacedTerms placed_terms() const { return {}; }
-  // Of collective restraints at rest, by restraint, when conditions have changed.
+  // Centres of collective restraints that follow no path, by restraint, after a change of conditions.
   virtual void take_centres(const std::vector<double>& /*centres*/) {}
   // These hold from here on, where atoms or terms are alchemical. Between epochs.
   virtual void take_lambdas(const Lambdas&) {}
@@ -147,11 +147,11 @@ struct Family {
   bool on_gpus = false;  // whether its folder has CUDA kernels, which the build sees
 };
 
-// Those of all folders beside this file that have a family.cpp: folder `x` defines x_family(). The build lists
-// them (cmake/families.cmake).
+// Families of all folders beside this file that have a family.cpp: folder `x` defines x_family(). The build
+// lists them (cmake/families.cmake).
 std::vector<Family> force_families();
 
-// Of these families, those that act in a system that suits them. Throws Error where it does not.
+// The families that act in this system. Throws Error if one of them does not suit it.
 std::vector<Family> families_of(const System& system, const NonbondedSettings& settings,
                                 bool periodic, std::vector<Family> families = force_families());
 

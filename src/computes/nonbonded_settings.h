@@ -14,15 +14,15 @@ namespace quiltmd {
 // since a mesh has the rest: forms/lennard_jones_on_mesh.h.
 enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce, kMesh };
 
-// Of charges within the cutoff alone, with the field of a uniform medium beyond it, or of all by particle
-// mesh Ewald or the fast multipole method.
+// Electrostatics: charges within the cutoff only, with the field of a uniform medium beyond it, or the sum
+// over all charges by particle mesh Ewald or the fast multipole method.
 enum class Electrostatics { kCutoff, kReactionField, kPme, kFmm };
 
 struct NonbondedSettings {
   double cutoff = 0.9;                // nm; infinite: none
   double shorter_coulomb_cutoff = 0;  // nm, of the pairs of charges with PME; 0: the cutoff
   Electrostatics electrostatics = Electrostatics::kPme;
-  // Of the Ewald split: alpha of a Gaussian (1/nm), or the bandwidth of a prolate function; the other is 0.
+  // Ewald split: alpha of a Gaussian (1/nm), or bandwidth of a prolate function; the other is 0.
   double alpha = 0, bandwidth = 0;
   Int3 grid{0, 0, 0};
   int order = 5;
@@ -35,11 +35,11 @@ struct NonbondedSettings {
   bool potential_shift = false;
   Switching switching = Switching::kNone;
   double switch_distance = 0;  // nm
-  // Of the mesh of the dispersion, whose order is that of the charges.
+  // The mesh of the dispersion, which has the order of the mesh of charges.
   double dispersion_alpha = 0;  // 1/nm
   Int3 dispersion_grid{0, 0, 0};
-  // Of the medium beyond the cutoff; infinite for a conductor. Whether excluded pairs within the cutoff, and
-  // each charge by itself, feel its field, as in GROMACS; in OpenMM they do not.
+  // Dielectric constant beyond the cutoff; infinite for a conductor. And whether its field acts between
+  // excluded pairs within the cutoff, and on each charge itself, as in GROMACS; in OpenMM it does not.
   double dielectric = 78.3;
   bool reaction_field_on_exclusions = true;
 

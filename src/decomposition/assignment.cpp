@@ -104,7 +104,7 @@ class Bisection {
   int first_rank(Int3 node) const {
     return ((node.x * torus_.y + node.y) * torus_.z + node.z) * machine_.of_node;
   }
-  // Those that exist.
+  // Number of ranks that exist.
   int ranks_of(const Block& block) const {
     int sum = 0;
     for (int x = block.node_low.x; x < block.node_high.x; ++x)

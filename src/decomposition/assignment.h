@@ -65,7 +65,7 @@ struct RankPlan {
   int interior = 0;
   std::vector<Exchange> sends;     // owned patches that others have proxies of
   std::vector<Exchange> receives;  // proxies by owner
-  // By rank whose patches touch patches of this one: atoms expected in those of both.
+  // For each rank whose patches touch patches of this one: expected number of atoms in the patches of both.
   std::map<int, int> border_atoms;
 };
 // `atoms`: how many are expected in each patch.

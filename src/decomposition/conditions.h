@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// Of the thermostat. Without one it does nothing.
+// Parameters of the thermostat. Without a thermostat they have no effect.
 struct HeatBath {
   double thermal;      // kT, kJ/mol
   double keep;         // exp(-friction dt)
@@ -22,14 +22,14 @@ struct HeatBath {
 // A barostat changes the length of an axis by at most this fraction in one scaling.
 inline constexpr double kLargestStrain = 0.02;
 
-// Of the barostat, by axis. Without one it does nothing.
+// Parameters of the barostat, for each axis. Without a barostat they have no effect.
 struct PressureBath {
   double pressure[3];      // reference, kJ/mol/nm^3
   double mobility[3];      // see integrators/cell_rescaling.h, nm^3 mol/kJ
   double surface_tension;  // of all surfaces normal to c together, kJ/mol/nm^2
 };
 
-// By which set_conditions() knows the strength of restraints.
+// Name of the strength of restraints in set_conditions().
 inline constexpr const char* kRestraintStrength = "restraints";
 
 // And before its name the centre of a collective restraint.

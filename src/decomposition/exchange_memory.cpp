@@ -6,9 +6,9 @@
 namespace quiltmd {
 namespace {
 
-// Of the groups in patches of two ranks that touch each other, the part that may move from one to the
-// other between two rebuilds. Pair lists last until an atom has moved by a tenth of the width of a patch
-// or less, and not all go the same way: one in a hundred crosses over.
+// Part of the groups in touching patches of two ranks that may move from one rank to the other between two
+// rebuilds. Pair lists last until an atom has moved by a tenth of the width of a patch or less, and atoms
+// move in different directions: one in a hundred crosses over.
 constexpr int kLeavingPart = 16;
 constexpr int kFewestLeaving = 256;
 constexpr int kAtomsOfLeaving = 4;  // on average, at most

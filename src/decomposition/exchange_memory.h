@@ -27,7 +27,7 @@ class ExchangeMemory {
   // `in_terms`: by internal index, whether a bonded term has the atom.
   ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms);
 
-  // Of a plan, which the slots have been given. `peers`: the other ranks; `owner`: the rank of each patch.
+  // Sets a plan, which the slots already have. `peers`: the other ranks; `owner`: the rank of each patch.
   void set_plan(const RankPlan& plan, const std::vector<int>& peers,
                 const std::vector<int32_t>& owner, MessageRoom room);
 

@@ -52,7 +52,7 @@ void clear_slot_of_atom(const ClearSlotOfAtom& op, ThreadGroup& threads) {
 
 // ---- Proxies -------------------------------------------------------------------------------
 
-// Of how many atoms in the message each patch's are preceded; the last value is all of them.
+// Number of atoms in the message before those of each patch; the last value is the number of all.
 std::vector<int> atoms_before(const PatchExchange& exchange, const PlacedPatch* patches) {
   std::vector<int> before{0};
   for (int k = 0; k < exchange.count; ++k)

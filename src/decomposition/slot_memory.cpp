@@ -112,7 +112,7 @@ void SlotMemory::allocate_patches() {
   layers_with_places_.upload(patch_grid.layers_with_places);
 }
 
-// Of a rank that owns this number. Patches begin with whole clusters.
+// Room of a rank that owns these numbers. Patches begin with whole clusters.
 SlotRoom SlotMemory::room_for(size_t groups, size_t atoms) const {
   const SlotRoom all = whole_system(system, patch_grid);
   if (plan_.owned.size() == static_cast<size_t>(patch_grid.size())) return all;

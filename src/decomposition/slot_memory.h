@@ -48,7 +48,7 @@ class SlotMemory {
   // At least so much. Throws Error when there would be more slots than list entries can number.
   void make_room(const SlotRoom& need);
   const RankPlan& plan() const { return plan_; }
-  // By global patch index: its index among the placed patches (owned ones, then proxies), or -1.
+  // For each global patch index: the index among the placed patches (owned ones, then proxies), or -1.
   std::vector<int32_t> placed_index() const;
 
   // Uploads the baths, the strength of restraints, the lambdas and the box of the grid; the previous
@@ -106,8 +106,8 @@ class SlotMemory {
 
   Buffer<Conditions> conditions;
   Buffer<Box> box_before;
-  // Of owned atoms alone, with room for what arrives from other ranks, as are `long_range` and the start.
-  // Of positions and velocities one set is in use, the other receives a rebuild.
+  // Only owned atoms, with room for arrivals from other ranks; likewise `long_range` and the start. Of the
+  // two sets of positions and velocities, one is in use and the other receives a rebuild.
   int current = 0;
   Buffer<Vec3d> positions[2], velocities[2];
   Buffer<Vec3d> reference;  // positions when the lists were built

@@ -106,7 +106,7 @@ struct Span {
   int part = 0;   // the timed recordings that ran are numbered from 1; 0: not of a recording
 };
 
-// By what another process of the machine finds memory of a device.
+// Handle by which another process of the machine opens memory of a device.
 using MemoryHandle = std::vector<std::byte>;
 
 // Processes share whole pages of this size: what is in memory that is shared must fill its pages.

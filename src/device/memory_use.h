@@ -57,7 +57,7 @@ Extent<T> extent(T* const& pointer, int64_t count) {
 
 class MemoryUses {
  public:
-  // Those of the operation whose parameters lie at `parameters`.
+  // The uses of the operation whose parameters are at `parameters`.
   explicit MemoryUses(const void* parameters)
       : parameters_(static_cast<const std::byte*>(parameters)) {}
 

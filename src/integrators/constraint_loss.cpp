@@ -19,7 +19,7 @@ struct HeldGroup {
   std::span<const GroupConstraint> constraints;
 };
 using Positions = std::array<Vec3d, kMaxGroupSize>;
-// Of all atoms, each vector times the root of the atom's mass: there projections are orthogonal.
+// Vectors of all atoms, each times the root of the atom's mass: projections are then orthogonal.
 using Weighted = std::array<double, 3 * size_t{kMaxGroupSize}>;
 
 double product(const Weighted& a, const Weighted& b) {

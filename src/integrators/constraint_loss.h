@@ -15,10 +15,10 @@
 
 namespace quiltmd {
 
-// By hydrogen group, 1/(amu nm^2): how fast thermal rotation of the constrained bonds takes
-// velocity components out of the allowed subspace. During a time h at temperature T the mean square
-// velocity lost is this times h^2 kT. Where constraints leave angles open, hydrogens are taken to stand at
-// the corners of a tetrahedron. `system` has its groups.
+// For each hydrogen group, 1/(amu nm^2): how fast thermal rotation of the constrained bonds moves velocity
+// components out of the allowed subspace. During a time h at temperature T the mean square velocity lost is
+// this number times h^2 kT. If constraints leave angles variable, hydrogens are assumed at the corners of a
+// tetrahedron. `system` has its groups.
 std::vector<double> constraint_rotation(const System& system);
 
 // The loss so far, kJ/mol, in whole units of the fixed point of energies. A function of step numbers alone, so

@@ -215,7 +215,7 @@ struct LaneGroup {
   __device__ bool is(GroupClass c) const { return code.group_class() == c; }
 };
 
-// Of a water without a look at its shape.
+// Number of atoms of a group; for a water, without reading its shape.
 template <bool kOthers>
 __device__ inline int atoms_of(const GroupWork& work, ShapeCode code) {
   if (code.group_class() == GroupClass::kWater) return 3;

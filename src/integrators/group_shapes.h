@@ -30,7 +30,7 @@ struct ShapeCode {
 struct GroupShape {
   int32_t atoms, constraints;            // virtual sites are left out
   int32_t first_mass, first_constraint;  // its rows of GroupTable's arrays
-  // Of waters and stars; zero in places without an atom.
+  // Masses in waters and stars; zero for missing atoms.
   double mass[kStarAtoms], inverse_mass[kStarAtoms], root_inverse_mass[kStarAtoms];
   double length[kStarBonds];  // of the constraints, nm
   Triangle triangle;          // of waters

@@ -34,15 +34,15 @@ struct GroupBaths {
   std::vector<uint8_t> of_group;
 };
 
-// Of some atoms: three for each atom with mass less one for each constraint; and what part of the mass of all
-// they have, which is their part of those of the centre of mass.
+// Freedom of some atoms: three for each atom with mass minus one for each constraint; and their fraction of
+// the total mass, which is their share of the centre of mass.
 struct Freedom {
   double degrees = 0;
   double mass_part = 1;
 
   double shared_by(int axes_at_rest) const { return degrees - axes_at_rest * mass_part; }
 };
-// Of all atoms, and of those in each heat bath where groups have baths.
+// Degrees of freedom of all atoms, and of those in each heat bath if groups have baths.
 struct DegreesOfFreedom {
   Freedom all;
   std::vector<Freedom> of_baths;
@@ -51,8 +51,8 @@ struct DegreesOfFreedom {
 DegreesOfFreedom degrees_of_freedom(const System& system, const std::vector<uint8_t>& bath_of_group,
                                     size_t baths);
 
-// By hydrogen group, from the bath of each atom in the order of the input. Throws Error, which names an
-// atom, where a group has atoms of several baths or an atom has one beyond `baths`.
+// The bath of each hydrogen group, from the baths of atoms in the order of the input. Throws Error, which
+// names an atom, if a group has atoms of several baths or the bath of an atom is not below `baths`.
 std::vector<uint8_t> baths_of_groups(const System& system, const std::vector<uint8_t>& of_atom,
                                      size_t baths);
 

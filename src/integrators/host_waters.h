@@ -13,7 +13,7 @@ struct WaterBatch {
   template <class T>
   using Values = T[kWidth];
 
-  // By atom and direction (3 i + d), then water.
+  // Indexed by atom and direction (3 i + d), then by water.
   alignas(64) Values<double> position[9], velocity[9], force[9];
   alignas(64) Values<float> noise[9];
   alignas(64) Values<double> apex_mass, base_mass, leg, base, heat;

@@ -119,7 +119,7 @@ QMD_HD double substep(const ThermostatChain& chain, double kinetic, double left,
   return left / std::ceil(left / std::fmax(longest, shortest));
 }
 
-// Of sixth order: the composition of seven steps by Yoshida, Phys. Lett. A 150, 262 (1990), solution A.
+// Sixth order: the composition of seven steps by Yoshida, Phys. Lett. A 150, 262 (1990), solution A.
 inline constexpr int kChainSteps = 7;
 QMD_HD double chain_weight(int step) {
   constexpr double kOuter = 0.784513610477560, kSecond = 0.235573213359357,

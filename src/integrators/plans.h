@@ -15,7 +15,7 @@ namespace quiltmd {
 
 // Whether groups of atoms have heat baths of their own: `baths` of them, each with its numbers.
 inline bool has_groups(const Parameters& parameters) { return parameters.values.contains("baths"); }
-// Of a heat bath of groups, by its number from 0: how the names of its parameters end, and what errors call it.
+// For the heat bath of a group, from 0: suffix of its parameters' names, and its name in errors.
 inline std::string bath_suffix(int64_t bath) { return "_" + std::to_string(bath); }
 inline std::string bath_name(int64_t bath) { return "heat bath " + std::to_string(bath + 1); }
 

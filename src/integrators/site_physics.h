@@ -161,7 +161,7 @@ QMD_HD void spread_far(const Slots& s, const Site& site, const SiteSums& sums, i
   s.long_range[own] = {0, 0, 0, 0};
 }
 
-// Those of a group; returns what they add to the virial.
+// Spreads the forces of the sites of a group; returns the change of the virial.
 QMD_HD Symmetric spread_sites(const SpreadSiteForces& op, PlacedGroup placed) {
   const Slots& s = op.work.slots;
   Symmetric virial{};

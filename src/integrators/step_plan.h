@@ -87,11 +87,11 @@ enum class RebuildPoint { kBetweenSteps, kInsideSteps };
 struct BathSettings {
   double temperature = 0;  // of the heat bath, K, the highest of several; 0: there is none
   HeatBath heat{0, 1, 0};
-  // Of groups of atoms, in place of the bath above; and whether all have the temperature above.
+  // Baths of groups of atoms, instead of the bath above; and whether all have the temperature above.
   std::vector<HeatBath> of_groups;
   bool one_temperature = true;
-  // By heat bath, what constraints take in a step from the thermostat: this (kJ/mol amu nm^2) times
-  // constraint_rotation().
+  // For each heat bath, the energy that constraints remove from the thermostat's change in a step: this
+  // factor (kJ/mol amu nm^2) times constraint_rotation().
   std::vector<double> constraint_loss;
   PressureBath pressure{};
 
@@ -147,7 +147,7 @@ struct StepPlan {
   EpochEnds epoch_ends() const {
     return {rebuild_stage.every, centre_of_mass.remove_every, update_every};
   }
-  // Those that lists of any life have.
+  // Epoch ends that lists of any lifetime have.
   EpochEnds asked_ends() const {
     return {rebuild_stage.every, centre_of_mass.follows_lists ? 0 : centre_of_mass.remove_every,
             update_every};

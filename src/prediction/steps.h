@@ -55,7 +55,7 @@ class StepSimulator {
   TaskGraph graph_;
   int ranks_;
   RankModel model_;
-  // By task: the tasks that wait for it, the messages it sends, by rank its tasks; each a list of lists.
+  // For each task: tasks that wait for it, messages that it sends; for each rank its tasks.
   struct Lists {
     std::vector<int64_t> first;
     std::vector<int32_t> values;

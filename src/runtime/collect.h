@@ -20,7 +20,7 @@ Box box_of(const RankMemory& memory);  // that the device has
 // Written where this rank owns atoms, in internal order: where the present epoch started, and forces.
 void collect_start(const RankMemory& memory, std::vector<Vec3d>& positions);
 void collect_forces(const RankMemory& memory, Reach reach, std::vector<Vec3d>& forces);
-// Of owned slots, exact: pairs and bonded terms.
+// Sum of the forces of owned slots, exact: pairs and bonded terms.
 std::array<int64_t, 3> force_sum(const RankMemory& memory);
 
 // Computes and their list entries.

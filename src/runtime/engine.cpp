@@ -33,7 +33,7 @@ constexpr int64_t kReplicatedPoints = 1'200'000;
 // How often either way to share PME takes its turn, and for how many lives of pair lists it runs in a turn
 // before it is timed, and while it is.
 constexpr int kMeshTurns = 3, kWarmUpLives = 1, kTimedLives = 3;
-// By how much the way that the size of the grid does not suggest must be faster.
+// The mesh sharing that the grid size does not suggest must be faster by this factor.
 constexpr double kClearlyFaster = 0.98;
 
 // Takes the strength of restraints out of the values of conditions; without one it stays.

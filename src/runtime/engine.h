@@ -69,8 +69,8 @@ class Engine {
   // alone; it must not outlive the engine.
   std::unique_ptr<Frame> capture(Contents contents);
   std::vector<Vec3d> forces();
-  // Of short-range and bonded forces, fixed point: zero. Of the present positions; or as the last step has
-  // left them, on a device that does not clear them for the next one.
+  // Sum of short-range and bonded forces, fixed point: zero. At the present positions; or, on a device that
+  // does not clear forces for the next step, as the last step has left them.
   std::array<int64_t, 3> force_sum();
   std::array<int64_t, 3> last_force_sum() const;
   // `watch` sees the minimum so far before each iteration, and returns true to stop there.
@@ -110,7 +110,7 @@ class Engine {
     double device_bytes;
   };
   std::vector<RankLoad> loads();  // of the ranks, as they are now
-  // By rank of this process, the forces of a step; of the ranks as they are now.
+  // The forces of a step, for each rank of this process as it is now.
   std::vector<const Schedule*> step_forces() const;
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
@@ -151,7 +151,7 @@ class Engine {
   std::vector<std::vector<T>> gather(const std::function<std::vector<T>(Rank&)>& own) const;
   std::vector<std::unique_ptr<Download>> gather_shares(Contents contents);
   void complete(std::vector<Vec3d>& of_atoms) const;
-  // Of all atoms, in internal order.
+  // Positions of all atoms, in internal order.
   std::vector<Vec3d> internal_positions();
   std::vector<Vec3d> internal_forces();
   // Atoms are moved there; where that is far from `listed`, where lists were built (empty: nowhere yet),

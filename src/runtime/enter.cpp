@@ -11,8 +11,8 @@
 namespace quiltmd {
 namespace {
 
-// Of the Verlet buffer, as far as atoms may be from where lists were built: two that approach each other use
-// up most of it.
+// Fraction of the Verlet buffer by which atoms may be away from the positions of the list build: two atoms
+// that approach each other then use most of the buffer.
 constexpr double kPartOfBuffer = 0.4;
 
 double farthest_apart(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {

@@ -37,7 +37,7 @@ void check_vectors(const std::vector<Vec3d>& vectors, const System& system, cons
                 " is not a number or too large");
 }
 
-// Those farther than `keep` (nm) from their places.
+// Places the sites that are farther than `keep` (nm) from their defined positions.
 void place_sites_anew(const System& system, int64_t step, double keep,
                       std::vector<Vec3d>& positions) {
   std::vector<Vec3d> placed = positions;

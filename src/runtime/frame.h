@@ -26,7 +26,7 @@ struct HostState {
   int64_t list_step = 0;
   std::vector<Vec3d> list_positions;  // empty: build lists from the positions
   std::optional<Int3> patches;        // cells of the patch grid; none: as suits the box
-  // Of the step plan, by name; those missing: as at its start.
+  // Variables of the step plan, by name; missing ones have their initial values.
   std::map<std::string, double> variables = {};
 };
 
@@ -44,8 +44,8 @@ struct Tensors {
   Symmetric virial, kinetic;
 };
 
-// Of a system with alchemical atoms, kJ/mol: the energy of each state less that of the present one, and the
-// derivatives by the lambdas.
+// Energies of a system with alchemical atoms, kJ/mol: the energy of each state minus that of the present
+// state, and the derivatives with respect to the lambdas.
 struct AlchemicalEnergies {
   std::vector<double> states;
   Lambdas slopes;

@@ -14,7 +14,7 @@ namespace quiltmd {
 
 class Lbfgs {
  public:
-  // By atom, in any unit.
+  // Softness of each atom, in any unit.
   explicit Lbfgs(std::vector<double> softness) : softness_(std::move(softness)) {}
 
   void forget() { pairs_.clear(); }

@@ -69,7 +69,7 @@ class LinkFinder {
     return "";
   }
 
-  // By kernels where these reach the other's memory, both ways; why_not_faster is why not all do.
+  // Finds whom kernels reach, in both directions; why_not_faster says why if not all.
   void find_reached(Links& links) {
     std::vector<std::string> own(ranks());  // why not, by rank
     const Buffer<MessageWord> inbox(device_, filling_pages<MessageWord>(ranks()));
@@ -127,7 +127,7 @@ class LinkFinder {
     return 0x5175696c74000000 + static_cast<int64_t>(from * 4096 + to);
   }
 
-  // By what all have found. A reason at either end is one for both.
+  // Decides from the findings of all ranks. A reason at either end holds for both.
   void decide(Links& links, const std::vector<std::string>& own) {
     std::vector<std::vector<std::string>> found(ranks());  // by rank, by its peer
     for (size_t peer = 0; peer < ranks(); ++peer) {
@@ -141,7 +141,7 @@ class LinkFinder {
       if (links.why_not_faster.empty()) links.why_not_faster = first_of(of_rank);
   }
 
-  // By NCCL to all whom kernels do not reach; why that is impossible, or nothing.
+  // Connects the ranks that kernels do not reach, by NCCL; returns why that is impossible, or nothing.
   std::string join(Links& links) {
     for (size_t a = 0; a < ranks(); ++a)
       for (size_t b = a + 1; b < ranks(); ++b)

@@ -160,7 +160,7 @@ class Rank {
   void check_terms() const;
   void make_room(const Faults& faults);
   void make_room_for_messages();
-  // Of atoms in internal order, over the layout that there is.
+  // Values of atoms in internal order, sorted into the present layout.
   std::vector<Vec3d> by_slot(const std::vector<Vec3d>& values) const;
   void set_positions(const std::vector<Vec3d>& positions);
   void remove_momentum();

@@ -35,8 +35,8 @@ class RunState {
   enum class Forces { kStale, kCleared, kCurrent, kWithEnergies };
   // Motion of the centre of mass, at the rebuild that ends the epoch.
   enum class Momentum { kKept, kToBeRemoved };
-  // Those of the grid: assigned to ranks; or to be assigned again, of another grid perhaps, and a state
-  // loaded.
+  // Patches of the grid: assigned to ranks; or to be assigned again, perhaps for another grid, and a state to
+  // be loaded.
   enum class Patches { kAssigned, kToBeAssigned };
   // What a run does next.
   enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };

@@ -86,7 +86,7 @@ void FmmSum::take_box_of_conditions() {
 
 void FmmSum::take_patches() { memory.mesh.update_patches(); }
 
-// Those of charges on a mesh; in place of the spectrum's, charges of planes nearby and of level 1.
+// Edges of charges on a mesh; instead of the spectrum, charges of nearby planes and of level 1.
 std::vector<Edge> FmmSum::edges() const {
   const auto [charges, near, level, potential] = edges_of(MeshOf::kCharges);
   return {charges, near, level, potential};

@@ -42,7 +42,7 @@ GridRange part_of(int total, int part, int parts) {
   return {first, end - first};
 }
 
-// Of sorted numbers, those in a range.
+// The sorted numbers that are in a range.
 std::vector<int32_t> within(const std::vector<int32_t>& numbers, GridRange range) {
   return {std::lower_bound(numbers.begin(), numbers.end(), range.first),
           std::lower_bound(numbers.begin(), numbers.end(), range.first + range.count)};

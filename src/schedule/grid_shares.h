@@ -65,7 +65,7 @@ class GridShares {
   // The other ranks of its row, and of its column; slabs are one column.
   std::vector<int> row_peers(int rank) const;
   std::vector<int> column_peers(int rank) const;
-  // Of the spectrum, what `from` has transformed along z or y, and `to` transforms along y or x.
+  // The part of the spectrum that `from` has transformed along z or y and `to` transforms along y or x.
   GridRuns crossing(int from, int to) const;
 
  private:

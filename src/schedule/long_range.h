@@ -36,7 +36,7 @@ class LongRangeSum {
   // The patch grid of a new plan holds; the box stays.
   virtual void take_patches() = 0;
 
-  // Of all messages that its tasks have on any rank.
+  // Edges of all messages of its tasks, on all ranks.
   virtual std::vector<Edge> edges() const = 0;
   // Forces on owned atoms into SlotMemory::long_range, energies into theirs.
   virtual LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) = 0;
@@ -47,7 +47,7 @@ class LongRangeSum {
   virtual size_t bytes() const = 0;
 };
 
-// That of the settings; null where there is none.
+// The long-range sum of the settings; null if there is none.
 std::unique_ptr<LongRangeSum> make_long_range(const Setup& setup, const SlotMemory& slots);
 
 }  // namespace quiltmd

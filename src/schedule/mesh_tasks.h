@@ -168,7 +168,7 @@ class ThroughMessages : protected MeshTasks {
     });
   }
 
-  // Of replicated work one rank adds the energy.
+  // If work is replicated, one rank adds the energy.
   Energies own_energies() const {
     return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
   }

@@ -57,7 +57,7 @@ struct RankMemory {
   GroupWork group_work(int list_age) const;
   // `long_range_weight`: factor of the long-range force.
   SpreadSiteForces spread_site_forces(float long_range_weight, Energies energies) const;
-  // Of the family that has them.
+  // The placed terms of the family that has them.
   PlacedTerms placed_terms() const;
   size_t bytes() const;
 

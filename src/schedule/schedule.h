@@ -52,7 +52,7 @@ struct MessageEnd {
   Edge edge;
   int peer;
   size_t words;
-  // Of one that is sent: bytes that kernels write into arrays of the receiver beside it.
+  // For an edge that is sent: bytes that kernels also write into arrays of the receiver.
   size_t beside = 0;
 
   size_t bytes() const { return words * sizeof(MessageWord) + beside; }

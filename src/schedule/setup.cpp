@@ -121,8 +121,8 @@ void refuse_unsuited(const Setup& setup, const Cell& cell) {
         "cutoff");
 }
 
-// Of each hydrogen group the heat bath; of each bath the degrees of freedom, and how the constraints in it
-// turn.
+// Finds the heat bath of each hydrogen group, and for each bath the degrees of freedom and the rotation of
+// its constraints.
 void find_baths(Setup& setup, const IntegratorSettings& integrator) {
   const size_t baths = baths_of_groups(integrator);
   if (baths > 0)

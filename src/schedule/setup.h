@@ -51,7 +51,7 @@ struct Setup {
   DegreesOfFreedom degrees_of_freedom;
   ConstantEnergies constants;
   double constant_virial = 0;  // of both, each element of the diagonal, kJ/mol
-  // Of which these do not depend on the volume, and these are multiplied by its inverse, kJ/mol nm^3.
+  // Parts that do not depend on the volume, and parts multiplied by its inverse, kJ/mol nm^3.
   double self_energy = 0, dispersion_self_energy = 0;
   Constant background, dispersion;
   std::optional<LambdaConstants> by_lambda;  // of these three, where atoms are alchemical
@@ -61,7 +61,7 @@ struct Setup {
   double constraint_loss() const;  // kJ/mol, in a step
 
   std::vector<ExternalForce> external;  // atoms by internal index
-  // Those of the core, and after them one for each force from outside.
+  // The energies of the core, and then one for each external force.
   int energy_kinds() const { return kEnergyKinds + static_cast<int>(external.size()); }
 
   // All, with what lies behind the energies: sums of alchemical atoms, and values of collective restraints last.

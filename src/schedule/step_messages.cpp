@@ -71,7 +71,7 @@ void add_fmm(const Setup& setup, const std::vector<RankPlan>& plans, MeshSharing
   }
 }
 
-// Of all steps, the mean.
+// The mean over all steps.
 std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& atoms,
                                 const Assignment& assignment, MeshSharing sharing) {
   constexpr int64_t kWord = 16;  // bytes

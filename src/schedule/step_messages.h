@@ -18,7 +18,7 @@ struct PlannedMessage {
   int64_t words;  // of 16 bytes
 };
 
-// Of a step, and those of a rebuild that have few receivers, in a system of this number of atoms.
+// Messages of a step, and those of a rebuild with few receivers, in a system with this number of atoms.
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
 
 // What a rank does of the transforms of a long-range sum, and the first of the ranks with which it

@@ -36,13 +36,13 @@ struct Alchemy {
   std::vector<int32_t> atoms;  // whose nonbonded interactions change, ascending
   std::array<AlchemicalEnd, 2> ends;
   std::vector<ChangedTerms> changed_terms;  // by form
-  // Of the soft core: alpha, and the sigma (nm) that it takes for pairs whose own is smaller or undefined.
+  // Parameters of the soft core: alpha, and the sigma (nm) used for pairs with a smaller or undefined sigma.
   double alpha = 0.5, least_sigma = 0.3;
   double alpha_coulomb = 0;     // of the soft core of charges; 0: they have none
   Lambdas start{};              // lambdas at first
   std::vector<Lambdas> states;  // whose energies are found beside the present one's
 
-  // Of the terms of a form; null where none change.
+  // The changes of the terms of a form; null if none change.
   const ChangedTerms* changed_terms_of(const TermForm& form) const;
 };
 
@@ -56,7 +56,7 @@ std::vector<double> charges_at(const System& ghosts, const Lambdas& lambdas);
 // The pair types of all atoms of a system with ghosts, at one end.
 std::vector<int32_t> pair_types_at(const System& ghosts, size_t end);
 
-// Of each alchemical atom.
+// Presence of each alchemical atom.
 std::vector<Presence> presence_of(const System& system);
 
 // What forbids these lambdas, for an error: charges without a core, which would collapse onto others. Empty

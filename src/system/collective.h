@@ -39,7 +39,7 @@ struct CollectiveRestraint {
   std::vector<std::array<double, 2>> path;  // time (ps) and centre; of a centre at rest one point
 };
 
-// By its name; throws Error where there is none of that name.
+// The kind with this name; throws Error if there is none.
 CollectiveKind collective_kind_named(const std::string& name);
 // How many groups each kind has.
 int groups_of(CollectiveKind kind);

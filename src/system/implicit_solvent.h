@@ -26,7 +26,7 @@ struct ImplicitSolvent {
   double kappa = 0;          // inverse Debye length, 1/nm
   double surface = 0;        // of the surface term, kJ/mol/nm^2: see born.h
   std::vector<BornAtom> atoms;
-  // By pair of neck types, row by row; empty without necks.
+  // Tables by pairs of neck types, row by row; empty without necks.
   int neck_types = 0;
   std::vector<double> neck_distance;  // nm
   std::vector<double> neck_height;    // 1/nm, with the model's factor

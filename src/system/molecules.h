@@ -10,7 +10,7 @@
 namespace quiltmd {
 
 struct Molecules {
-  // Those of several groups are numbered from 0.
+  // Molecules of several groups, numbered from 0.
   std::vector<int32_t> of_group;  // by group: its molecule; -1: the group is one by itself
   std::vector<int32_t> atoms;     // by molecule: how many
   int count = 0;                  // of all, those of one group included

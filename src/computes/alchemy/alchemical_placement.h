@@ -26,8 +26,8 @@ class AlchemicalPlacer {
     table_.row = op.excluded_rows;
   }
 
-  // That an atom might have: in the compute of its own patch with every code, and in those in which its patch
-  // has another code with the compute's own one.
+  // Number of meetings that an atom might have: in the compute of its own patch with every code, and in other
+  // computes, in which its patch has another code, with the code of the compute.
   QMD_HD int meetings_of_one() const { return 2 * op_.grid.codes - 1; }
 
   QMD_HD bool find_meeting(int atom, int which, Meeting& found) const {

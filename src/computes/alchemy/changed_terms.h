@@ -54,7 +54,7 @@ class ChangedTerm {
     }
   }
 
-  // Of the present lambdas (0), or of a set.
+  // Energy at the present lambdas (0), or at a set of lambdas.
   QMD_HD double energy(int row) const {
     const double* parameters =
         table_.parameters + (static_cast<ptrdiff_t>(row) * table_.count + term_) * Form::kPrepared;

@@ -10,7 +10,7 @@ namespace quiltmd {
 struct Quadratic {
   double c[3];
 
-  // That takes these values at 0, 1/2 and 1.
+  // The quadratic function with these values at 0, 1/2 and 1.
   static Quadratic through(double at_0, double at_half, double at_1) {
     return {{at_0, 4 * at_half - 3 * at_0 - at_1, 2 * (at_0 + at_1) - 4 * at_half}};
   }
@@ -40,7 +40,7 @@ struct LambdaConstants {
   }
 };
 
-// Of a system with ghosts.
+// Constants of a system with ghosts.
 LambdaConstants lambda_constants(const System& ghosts, const NonbondedSettings& settings);
 
 }  // namespace quiltmd

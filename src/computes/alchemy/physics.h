@@ -15,7 +15,7 @@ void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& s
 
 SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings);
 
-// Of the split of the settings; `series` is to outlive it, and its address is in it.
+// Smooth part of the split in the settings; `series` must outlive it, because it contains its address.
 SmoothCoulomb smooth_coulomb_of(const NonbondedSettings& settings, std::vector<double>& series);
 
 // What the energy of unit charges within the cutoff is reduced by.

@@ -11,7 +11,7 @@
 namespace quiltmd {
 namespace {
 
-// Of a pair: energies, and the force over r.
+// Values of a pair: energies, and the force divided by r.
 struct PairValue {
   double lennard_jones = 0, coulomb = 0, force = 0;
 };

@@ -45,7 +45,7 @@ QMD_HD SwitchValue switch_value(const SoftCore& core, double r2) {
           -30 * x * x * (1 - x) * (1 - x) * core.inverse / r};
 }
 
-// Of the soft core.
+// sigma^6 of the soft core.
 QMD_HD double soft_sigma6(const SoftCore& core, double a, double b) {
   const double own = a > 0 && b > 0 ? a / b : 0;
   return own > core.least_sigma6 ? own : core.least_sigma6;

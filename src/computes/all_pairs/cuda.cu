@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- The three passes ------------------------------------------------------------------------
 
-// By kernels that read nothing before the previous one has ended.
+// Called by kernels that read nothing before the previous kernel has ended.
 __device__ __forceinline__ void start() {
   wait_for_previous();
   release_next();

@@ -11,7 +11,7 @@ using pairs::force_to_fixed;
 using pairs::limited_force;
 using pairs::Single;
 
-// Of pairs: any, or up to a cutoff.
+// Range of pairs: all, or up to a cutoff.
 enum class Range { kAny, kCutoff };
 
 // From another atom.

@@ -95,7 +95,7 @@ __device__ __forceinline__ float from_ordered(int bits) {
 // The box around the atoms of a group.
 class GroupBox {
  public:
-  // By the whole warp. The first atom of a group exists.
+  // Called by the whole warp. The first atom of a group exists.
   __device__ __forceinline__ GroupBox(const Point& at, bool exists) {
     const float along[3] = {at.x, at.y, at.z};
 #pragma unroll

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kInfinite = kUnbounded;
 
-// That a bond may hold, in kJ/mol: 40 kT at room temperature.
+// Largest energy of a stretched bond, in kJ/mol: 40 kT at room temperature.
 constexpr double kMaxEnergy = 100;
 
 // How far a site can be from its first parent, from which the others are `length`. Of up to three parents

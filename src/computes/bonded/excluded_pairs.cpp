@@ -11,7 +11,7 @@
 namespace quiltmd {
 namespace {
 
-// Of what meshes have of a pair: products of charges and of coefficients of the dispersion.
+// Contributions of meshes to a pair: products of charges and of dispersion coefficients.
 class MeshPairs {
  public:
   MeshPairs(const System& system, bool dispersion) : system_(system) {

@@ -17,7 +17,7 @@ namespace quiltmd {
 // second term (ExcludedDispersionForm). Returns how far apart the atoms of such a term can be, in nm: infinite
 // where nothing holds them together, 0 where there are none.
 double add_excluded_pairs(System& system, const NonbondedSettings& settings);
-// Those that have a term.
+// The excluded pairs that have a term.
 std::vector<std::array<int32_t, 2>> excluded_pairs_of_terms(const System& system);
 
 }  // namespace quiltmd

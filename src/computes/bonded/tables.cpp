@@ -61,7 +61,7 @@ std::vector<double> parameters_at(const System& system, const Terms& terms,
   return parameters;
 }
 
-// By term the row of one that changes; -1: it does not.
+// For each term the row of its change; -1: it does not change.
 std::vector<int32_t> rows_of_changed(const Terms& terms, const ChangedTerms* changed) {
   std::vector<int32_t> rows(static_cast<size_t>(terms.count()), -1);
   for (size_t k = 0; changed && k < changed->terms.size(); ++k)

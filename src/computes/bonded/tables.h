@@ -21,9 +21,9 @@ struct TermArrays {
   std::vector<double> shared;
 };
 
-// By position in TermForms; all arrays are empty where a form has no terms. What depends on
-// parameters alone is worked out here. Terms that change have the parameters of the lambdas that the system
-// starts with. Throws Error, naming the atoms as the input numbers them, for parameters that a form refuses.
+// Arrays in the order of TermForms; empty if a form has no terms. Values that depend only on parameters are
+// calculated here. Terms that change have the parameters at the initial lambdas of the system. Throws Error,
+// naming the atoms as the input numbers them, for parameters that a form refuses.
 std::array<TermArrays, kTermForms> term_arrays(const System& system);
 
 // The parameters of terms that change at these lambdas, as kernels read them, (terms, Form::kPrepared). Those
@@ -34,7 +34,7 @@ std::vector<double> parameters_at(const System& system, const ChangedTerms& chan
 // The position in TermForms.
 size_t form_index(const TermForm& form);
 
-// By atom: whether a bonded term has it.
+// For each atom, whether it is in a bonded term.
 std::vector<char> atoms_in_terms(const System& system);
 
 }  // namespace quiltmd

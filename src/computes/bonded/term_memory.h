@@ -31,7 +31,7 @@ class TermMemory final : public ForceFamily {
   TermForces term_forces(Energies energies) const;
 
   const TermTables& tables() const { return tables_; }
-  // By form.
+  // Placed terms of each form.
   PlacedTerms placed_terms() const override { return {placed_count_.data(), kTermForms}; }
 
  private:

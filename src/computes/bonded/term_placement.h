@@ -92,8 +92,8 @@ class TermPlacer {
     return offset;
   }
 
-  // Of two images half a box away the nearer one may be in a patch that is too far, since groups stick
-  // out of theirs; then the other one.
+  // If two images are half a box away, the nearer one may be in a patch that is too far, because groups
+  // extend beyond their patches; then the other image is used.
   QMD_HD Int3 within_reach(Int3 offset) const {
     for (int d = 0; d < 3; ++d) {
       if (offset[d] > op_.grid.patch_reach[d]) offset[d] -= op_.grid.cells[d];

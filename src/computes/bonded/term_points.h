@@ -7,7 +7,7 @@
 
 namespace quiltmd {
 
-// Of one atom.
+// Position of one atom.
 QMD_HD Vec3d term_position(const TermForces& op, uint32_t entry) {
   const uint32_t slot = entry & kSlotMask;
   const Float4 high = op.slots.local[slot], low = op.slots.low[slot];
@@ -16,7 +16,7 @@ QMD_HD Vec3d term_position(const TermForces& op, uint32_t entry) {
   return within + op.exact_shifts[entry >> kSlotBits];
 }
 
-// Of the place that holds a term's only atom, which is at `atom`: the image nearest to that.
+// Reference point of a term with one atom, which is at `atom`: the image nearest to the atom.
 QMD_HD Vec3d anchor_position(const TermForces& op, uint32_t entry, Vec3d atom,
                              const double* parameters) {
   const Box box = op.conditions->box;

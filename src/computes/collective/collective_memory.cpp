@@ -106,7 +106,7 @@ EvaluateCollective CollectiveMemory::evaluate(Energies energies) const {
   return op;
 }
 
-// Of the first two phases other ranks await the outcome; the last ends a step.
+// Other ranks await the results of the first two phases; the last phase ends a step.
 std::vector<Work> CollectiveMemory::step_work(Energies energies) {
   const auto work = [](const char* name, int phase, std::function<void(Stream)> launch) {
     Work made{name, Positions::kOwned, Lists::kNotUsed,

@@ -128,7 +128,7 @@ QMD_HD CollectiveValue evaluate_variable(const EvaluateCollective& op, int numbe
   return evaluate_collective(term, room, slope_at);
 }
 
-// Of a restraint without its spring: only the value.
+// A restraint without its spring: only the value.
 struct NoSlope {
   QMD_HD CollectiveSlope operator()(double) const { return {0, 0}; }
 };

@@ -22,7 +22,7 @@
 
 namespace quiltmd {
 
-// Of sums: 2^-40 nm or nm^2, or of a contact; a contribution is less than 4096 of them.
+// Unit of sums: 2^-40 nm, nm^2 or contacts; a contribution is below 4096 nm, nm^2 or contacts.
 inline constexpr double kCollectiveScale = 1099511627776.0;
 inline constexpr int kMostBodies = 4;
 
@@ -91,7 +91,7 @@ struct CollectiveRoom {
   SuperpositionRoom superposition;
 };
 
-// Of a restraint.
+// Values of a restraint.
 struct CollectiveValue {
   double value, energy;
   Symmetric virial;

@@ -65,7 +65,7 @@ struct Superposition {
   Rotation rotation;  // of the reference to the points
   double overlap;     // sum of weight times (rotated reference . point), as large as it can be
 
-  // Of s = the sum of weight times reference (x) point, row by row.
+  // Superposition from s, the sum of weight times reference (x) point, row by row.
   QMD_HD Superposition(const double* s, SuperpositionRoom& room) {
     auto& a = room.a;
     auto& v = room.v;

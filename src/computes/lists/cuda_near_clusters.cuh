@@ -84,7 +84,7 @@ enum Kind { kPlainKind, kFormKind, kKinds };
 // How squared distances fall into bins: the upper bits of the float, counted from those of the least.
 struct Bins {
   int shift, first;
-  // By kind: the squared distances up to which atoms are listed, and up to which they are of the first shell.
+  // For each kind: squared distances of listed atoms, and of atoms in the first shell.
   float listed[kKinds], near[kKinds];
   // The shell of the least distance in each bin, four bits for each kind; the last bin is for rounding.
   uint8_t shell[kBins + 1];

@@ -42,7 +42,7 @@ ListSettings with_buffer(ListSettings lists, const AtomMotion& motion, double sp
   return lists;
 }
 
-// Of a step, in the units of kBuilding: pairs go with the cube of the reach.
+// Cost of a step, in units of kBuilding: the number of pairs grows with the cube of the reach.
 double cost(int life, const AtomMotion& motion, const Rebuilds& rebuilds) {
   const ListAges ages = list_ages(with_buffer({life, 0}, motion, 1), rebuilds.cutoff, motion);
   const auto pairs = [&](int shell) { return std::pow(ages.reach[shell], 3); };

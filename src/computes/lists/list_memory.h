@@ -17,7 +17,7 @@ namespace quiltmd {
 struct ListSetup {
   ListAges ages;
   double entries_of_list;  // that are expected
-  // Of the excluded pairs of the system those that kernels skip.
+  // The excluded pairs of the system that kernels skip.
   std::vector<std::array<int32_t, 2>> long_exclusions{};
 };
 

@@ -41,10 +41,10 @@ class EwaldSplit {
   virtual FittedTransform fitted_transform() const = 0;
 };
 
-// That of the settings, whose electrostatics are PME. Throws Error for a bandwidth out of range.
+// The split of the settings, whose electrostatics are PME. Throws Error for a bandwidth out of range.
 std::unique_ptr<EwaldSplit> ewald_split(const NonbondedSettings& settings);
 
-// That of a Gaussian of this alpha (1/nm), which a mesh of the dispersion has as well.
+// Transform of a Gaussian of this alpha (1/nm), which a mesh of the dispersion also has.
 FittedTransform gaussian_transform(double alpha);
 
 }  // namespace quiltmd

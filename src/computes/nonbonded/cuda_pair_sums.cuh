@@ -42,7 +42,7 @@ struct List {
   int cluster, begin;
   int masked;  // the end of those with a mask
   int end;     // of those that are evaluated with charges
-  // Of the rounds with the form alone, those of this piece: the first entry, and the end.
+  // First entry and end of the rounds of this piece that evaluate only the form.
   int apart, apart_end;
 };
 

@@ -28,7 +28,7 @@
 namespace quiltmd {
 namespace pairs {
 
-// That many warps may have 72 registers a thread, and then no pair form spills what every pair needs.
+// So few warps that a thread may have 72 registers; then no pair form spills common values.
 constexpr int kWarpsPerProcessor = 28;
 // With energies 80 registers are enough where their sums lie in shared memory.
 constexpr int kWarpsWithEnergies = 24;
@@ -92,8 +92,8 @@ __device__ __forceinline__ uint32_t load_entry(const K& k, int index) {
   return index < (K::kTwoCutoffs ? k.list.apart_end : k.list.end) ? k.op.entries[index] : nothing;
 }
 
-// By an instruction that the compiler does not look into: it would make each address out of the
-// entry anew.
+// Uses an instruction that is opaque to the compiler, which would otherwise recompute each address from the
+// entry.
 __device__ __forceinline__ uint32_t slot_of(uint32_t entry) {
   uint32_t slot;
   asm("and.b32 %0, %1, %2;" : "=r"(slot) : "r"(entry), "n"(kSlotMask));
@@ -312,7 +312,7 @@ __device__ __forceinline__ int load_cluster(const Kernel<Form, kTwo>& k, Cluster
   return count;
 }
 
-// By what a code moves a j atom; after the last, far away (padding i atoms are at +kFarAway).
+// Shift of a j atom for a code; the code after the last moves it far away (padding i atoms are at +kFarAway).
 __device__ __forceinline__ float4 shift_of(const PairForces& op, int code) {
   if (code >= op.codes) return {-kFarAway, 0, 0, 0};
   const Vec3f shift = op.shifts[code];

@@ -7,8 +7,8 @@ namespace quiltmd {
 
 inline constexpr int kDispersionDegree = 14;
 
-// Of a product c_i c_j of 1: force over r and energy, coefficients in t = 2 r^2 / cutoff^2 - 1, lowest first;
-// and the energy at the cutoff.
+// For a product c_i c_j of 1: force divided by r and energy, coefficients in t = 2 r^2 / cutoff^2 - 1, lowest
+// first; and the energy at the cutoff.
 struct DispersionPolynomial {
   float force[kDispersionDegree + 1];
   float energy[kDispersionDegree + 1];

@@ -42,7 +42,7 @@ struct ForceFit {
   PolynomialFit fit{};
 };
 
-// By the least of the degrees that does.
+// Fits with the smallest of the degrees that is accurate enough.
 template <int... degrees>
 ForceFit fit_force(const Function& force, double cutoff2, std::integer_sequence<int, degrees...>) {
   ForceFit found;

@@ -13,9 +13,9 @@ namespace quiltmd {
 
 // Degree of the energy polynomial, and the largest of the force polynomial.
 inline constexpr int kEwaldDegree = 14;
-// Those of the force polynomial that kernels are compiled for; the least that fits is taken. 7 serves prolate
-// splits of a bandwidth up to 10.5, 10 Gaussian ones with alpha * cutoff up to 2.78; at the default tolerance,
-// 5e-4, and 0.9 nm they are 10.3 and 2.754.
+// Degrees of the force polynomial for which kernels are compiled; the smallest sufficient one is used. Degree
+// 7 is for prolate splits with bandwidths up to 10.5, 10 for Gaussian splits with alpha * cutoff up to 2.78;
+// at the default tolerance, 5e-4, and 0.9 nm these are 10.3 and 2.754.
 inline constexpr int kLeastForceDegree = 7;
 using ForceDegrees = std::integer_sequence<int, kLeastForceDegree, 10, kEwaldDegree>;
 
@@ -42,7 +42,7 @@ auto with_force_degree(const EwaldPolynomial& polynomial, const Visit& visit) {
 
 // Fit the polynomials. Throws Error where the split is too steep for a good fit.
 EwaldPolynomial fit_ewald(const EwaldSplit& split, double cutoff);
-// Of a plain cutoff, P = Q = 0.
+// The polynomial of a plain cutoff, P = Q = 0.
 EwaldPolynomial no_ewald();
 
 // P = 2 strength, Q = shift - strength r^2.

@@ -27,7 +27,7 @@ class ForceAccumulator {
 
   void reserve(int slots);
   ForceRecord& operator[](uint32_t slot) const { return records_[slot]; }
-  // By block: set to 1 before adding to one of its slots.
+  // For each block: set to 1 before adding to one of its slots.
   uint8_t* touched() const { return touched_.get(); }
   // Add a block to the totals, which have `slots` slots (a larger system may have come before), and
   // clear it.

@@ -13,8 +13,8 @@ class NaturalSpline {
  public:
   NaturalSpline(double first, double last, std::span<const double> values);
 
-  // Of an interval, by the fraction f of it: the value at f = 0, and the derivative
-  // slope[0] + slope[1] f + slope[2] f^2.
+  // One interval, as a function of the fraction f of it: the value at f = 0, and the derivative slope[0] +
+  // slope[1] f + slope[2] f^2.
   struct Piece {
     double value, slope[3];
 

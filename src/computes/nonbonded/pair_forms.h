@@ -31,7 +31,7 @@ typename F::Given given_tables(const System& system, int s, int t) {
   return given;
 }
 
-// Of each type, whether it interacts with any at all, itself included.
+// For each type, whether it interacts with any type, including itself.
 inline std::vector<char> types_with_tables(const System& system) {
   const auto types = static_cast<size_t>(system.pair_type_count);
   std::vector<char> found(types, 0);

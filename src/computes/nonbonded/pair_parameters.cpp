@@ -102,7 +102,7 @@ struct Missing {
   double integral, jump;
 };
 
-// Of that, the part beyond the cutoff, and E at the cutoff; where there is a mesh, less what it has of E.
+// The part beyond the cutoff, and E at the cutoff; with a mesh, without the mesh's part of E.
 template <class Form>
 Missing beyond_cutoff(const System& system, const NonbondedSettings& settings, int s, int t) {
   auto given = given_tables<Form>(system, s, t);
@@ -118,7 +118,7 @@ Missing beyond_cutoff(const System& system, const NonbondedSettings& settings, i
   return {Form::tail(given, cutoff), Form::energy(given, cutoff)};
 }
 
-// Of that, the part within the cutoff where the form is switched.
+// The part of this integral within the cutoff where the form is switched.
 template <class Form>
 double missing_by_switching(const typename Form::Given& given, const NonbondedSettings& settings) {
   const double cutoff = settings.cutoff, start = settings.switch_distance;

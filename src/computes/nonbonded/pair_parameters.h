@@ -20,8 +20,8 @@ namespace quiltmd {
 template <class Real>
 struct SwitchConstants {
   Real scale, start;  // x = scale r - start, or scale r^2 - start
-  // Of kPotential, by powers of x: what 1/r^12 and 1/r^6 are multiplied by in the force, and both in
-  // the energy.
+  // For kPotential, in powers of x: the factors of 1/r^12 and of 1/r^6 in the force, and of both in the
+  // energy.
   Real force_12[6], force_6[6], energy[6];
   Real start2;              // of the switching distance, its square
   Real cutoff_6, cutoff_3;  // 1 / cutoff^6, 1 / cutoff^3

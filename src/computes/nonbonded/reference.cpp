@@ -181,7 +181,7 @@ struct Physics {
     return {0, part - qq * field->shift, -2 * part};
   }
 
-  // Of an excluded pair: what the reciprocal sum holds of it, taken back; or the reaction field.
+  // An excluded pair: subtracts its contribution to the reciprocal sum; or the reaction field.
   Pair excluded(int i, int j, double r) const {
     if (field) return r < cutoff ? in_field(charges(i, j), r) : Pair{};
     const double qq = charges(i, j);

@@ -54,7 +54,7 @@ class Arrival {
         "l"(from), "r"(count * static_cast<int>(sizeof(T))), "r"(shared_address(&state_))
         : "memory");
   }
-  // Of a round: the parity of its number, from 0.
+  // Waits for a round; `parity` is that of its number, counted from 0.
   __device__ void wait(uint32_t parity) const {
     asm volatile(
         "{\n"

@@ -49,7 +49,7 @@ class NotedLaunches {
   static constexpr size_t kTimesPerBlock = 4096;
   LaunchTimes* block(size_t index);
   void clear();
-  // Of each block in use: which it is, and how many bytes of it are used.
+  // Calls the function for each block in use, with its number and the bytes used.
   template <class Function>
   void over_blocks(Function function);
   void swap(NotedLaunches& other) noexcept {
@@ -79,7 +79,7 @@ class NotedTimes final : public LaunchTimer {
   // What notes a time between other work of a stream: before it and after it, into the same times.
   static void mark(LaunchTimes* times, cudaStream_t stream);
 
-  // Of launches from here on.
+  // Label of all following launches.
   void label(int label) { label_ = label; }
 
   // A recording: made; before and behind a timed run on this stream; dropped.

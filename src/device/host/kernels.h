@@ -8,7 +8,7 @@ namespace quiltmd {
 
 void add_layout_kernels(HostKernels& table);
 void add_atom_exchange_kernels(HostKernels& table);
-// Those of all folders under src/computes, which the build finds (cmake/families.cmake).
+// Kernels of all folders under src/computes, which the build finds (cmake/families.cmake).
 void add_computes_kernels(HostKernels& table);
 void add_integrator_kernels(HostKernels& table);
 void add_schedule_kernels(HostKernels& table);

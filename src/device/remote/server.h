@@ -58,7 +58,7 @@ class CommandServer {
   void run(const Recording& recording) const;
 
   const Allocations::value_type* find(uint64_t address) const;
-  // Of this number of bytes. Throws Error where the client has no such memory.
+  // Memory of this number of bytes. Throws Error if the client has no such memory.
   std::byte* memory_at(uint64_t address, uint64_t bytes);
   void* relocated(const MemoryUse& use, uint64_t address);
 

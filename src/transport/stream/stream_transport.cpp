@@ -97,7 +97,7 @@ class Peer {
     const std::chrono::duration<double> silence = Clock::now() - heard_;
     return silence.count() > (has_spoken_ ? patience : std::max(patience, kStart));
   }
-  // That time does not count as silence.
+  // This time does not count as silence.
   void excuse(Clock::duration time) { heard_ += time; }
 
  private:

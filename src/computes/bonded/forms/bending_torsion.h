@@ -30,7 +30,7 @@ struct BendingTorsionForm {
 
   template <class Real>
   QMD_HD static TermValue<Real, 4> evaluate(const Vec3<Real>* b, const Real* p) {
-    // Of unit vectors along the bonds, so that m and n are as long as the sines.
+    // From unit vectors along the bonds, so that the lengths of m and n are the sines.
     const Real per[3] = {1 / norm(b[0]), 1 / norm(b[1]), 1 / norm(b[2])};
     const Vec3<Real> u[3] = {per[0] * b[0], per[1] * b[1], per[2] * b[2]};
     const Vec3<Real> m = cross(u[0], u[1]), n = cross(u[1], u[2]);
@@ -44,7 +44,7 @@ struct BendingTorsionForm {
     const Real energy = s * s * s * sum;
     const Real by_c = s * s * slope, per_s = s * (3 * sum - cosine * slope);
     const Vec3<Real> by_m = by_c * n + (per_s * n2) * m, by_n = by_c * m + (per_s * m2) * n;
-    // By the unit vectors, then by the vectors: what is along them changes nothing.
+    // Derivatives by the unit vectors, then by the bond vectors: components along these have no effect.
     const Vec3<Real> by_u[3] = {cross(u[1], by_m), cross(by_m, u[0]) + cross(u[2], by_n),
                                 cross(by_n, u[1])};
     Vec3<Real> by_b[3];

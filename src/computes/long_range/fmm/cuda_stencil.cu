@@ -158,7 +158,7 @@ __device__ __forceinline__ void fetch_charges(const GpuSweep& op, const GpuTile&
   __syncthreads();
 }
 
-// Of the sums of threads that share the stencil; the first of them gets it.
+// Adds the sums of threads that share the stencil; the first thread gets the result.
 __device__ __forceinline__ void add_shares(const GpuTile& t, const StencilArrays& arrays,
                                            Fours& sums, int share, int worker) {
   __syncthreads();
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(kMostThreads, 2)
 
 // ---- Launch shapes -------------------------------------------------------------------------
 
-// By the grid alone: the order of sums depends on it.
+// Depends only on the grid, because the order of sums depends on it.
 int splits_of(Int3 points) {
   const int64_t size = int64_t{points.x} * points.y * points.z;
   int splits = 8;

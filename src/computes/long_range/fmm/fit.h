@@ -15,7 +15,7 @@ namespace quiltmd {
 // A lattice of grid points: the steps along the edges of the cell, nm.
 using Lattice = std::array<Vec3d, 3>;
 
-// Those of a grid of these numbers of points in a box.
+// Lattice of a grid with these numbers of points in a box.
 QMD_HD Lattice lattice_of(const Box& box, Int3 grid) {
   return {(1.0 / grid.x) * Vec3d{box.ax, 0, 0}, (1.0 / grid.y) * Vec3d{box.bx, box.by, 0},
           (1.0 / grid.z) * Vec3d{box.cx, box.cy, box.cz}};
@@ -101,7 +101,7 @@ QMD_HD RowFactors row_factors(const FitFamily& family, Int3 p, int x, int y,
   return family.is_odd(2) ? RowFactors{0, product} : RowFactors{product, 0};
 }
 
-// Of a lattice: the vectors with which theta becomes a wave vector, m = (1/2 pi) sum over d of theta_d
+// Steps of a lattice: the vectors that convert theta to a wave vector, m = (1/2 pi) sum over d of theta_d
 // reciprocal[d], and the volume of a point.
 struct ReciprocalSteps {
   Vec3d along[3];
@@ -112,7 +112,7 @@ struct ReciprocalSteps {
     for (int d = 0; d < 3; ++d)
       along[d] = (1 / volume) * cross(steps[(d + 1) % 3], steps[(d + 2) % 3]);
   }
-  // Of a wave in steps of 1/n of a turn.
+  // Wave vector of a wave in steps of 1/n of a turn.
   QMD_HD Vec3d vector(Int3 wave, int n) const {
     return (1.0 / n) *
            (static_cast<double>(wave.x) * along[0] + static_cast<double>(wave.y) * along[1] +

@@ -45,7 +45,7 @@ class FmmMemory {
   Buffer<StencilPair> pairs_;
   Buffer<float> values_;
   Buffer<TopWave> waves_;
-  // Of the fit.
+  // Tables of the fit.
   Buffer<double> powers_, angles_, inverses_, moduli_;
   Buffer<FitSample> samples_;
   Buffer<FitRow> sample_rows_;

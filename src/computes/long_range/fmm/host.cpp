@@ -18,8 +18,8 @@ const int32_t* row_of(const int32_t* grid, Int3 n, int x, int y) {
   return grid + (int64_t{onto_grid(x, n.x)} * n.y + onto_grid(y, n.y)) * n.z;
 }
 
-// Of the rows of the fine grid that make up a row of the coarse one, the sum. Integers: all weights add up to
-// 2^15, so sums need 47 bits.
+// Sum of the rows of the fine grid that contribute to a row of the coarse grid. Integers: all weights add up
+// to 2^15, so sums need 47 bits.
 void sum_fine_rows(const int32_t* fine, Int3 n, int x, int y, std::vector<int64_t>& sums) {
   std::fill(sums.begin(), sums.end(), 0);
   for (int i = 0; i <= kFmmOrder; ++i)

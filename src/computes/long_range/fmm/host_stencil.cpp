@@ -41,7 +41,7 @@ class Padded {
     });
   }
 
-  // Of the `plane`th of the planes.
+  // Row y of a plane.
   const float* at(int plane, int y) const {
     return values_.data() + offset({plane + reach_.x, y + reach_.y, reach_.z});
   }
@@ -109,7 +109,7 @@ HWY_INLINE void sum_run(const std::vector<Row>& rows, const float* charges, floa
   }
 }
 
-// Those of a row of n points; `sums` has room for kTail more.
+// Sums of a row of n points; `sums` has room for kTail more.
 void sum_row(const std::vector<Row>& rows, const float* charges, int n, float* sums) {
   for (int z = 0; z < n;) {
     const int left = n - z;

@@ -35,7 +35,7 @@ struct LevelKernels {
     }
     return {value, -z_per_m2 * slope};
   }
-  // Of D_0.
+  // Influence of D_0.
   QMD_HD Influence level_zero(double m2) const {
     const Influence near = transform(m2), far = transform(4 * m2);
     const double slope = 4 * far.fall - near.fall;  // of near.value - far.value
@@ -43,7 +43,7 @@ struct LevelKernels {
     const double value = (near.value - far.value) / (kPi * m2);
     return {value, (value - slope / kPi) / m2};
   }
-  // Of S for the cutoff of a level; zero at m = 0.
+  // Influence of S for the cutoff of a level; zero at m = 0.
   QMD_HD Influence smooth(int level, double m2) const {
     if (m2 == 0) return {0, 0};
     const double scale = static_cast<double>(int64_t{1} << (2 * level));

@@ -109,7 +109,7 @@ class Sum {
     return stencil_fit(settings, box).at(series.kernels(), lattice_of(box, settings.grid));
   }
 
-  // By value of the stencil, and by its derivatives for the virial.
+  // Convolution with the values of the stencil, and with its derivatives for the virial.
   Grid convolved(Grid& charges, double scale) {
     Grid result(charges.n);
     const int reach = reach_, nz = charges.n.z;

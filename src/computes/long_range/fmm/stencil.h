@@ -37,7 +37,7 @@ class StencilFit {
     Int3 at;
     double sign;
   };
-  // Of an unknown, itself the first.
+  // Images of an unknown, itself the first.
   std::vector<Image> images(const FitFamily& family, Int3 unknown) const;
   FitAngles angles() const { return {angles_.data(), static_cast<int>(angles_.size() / 2)}; }
   const std::vector<double>& angle_table() const { return angles_; }
@@ -55,7 +55,7 @@ class StencilFit {
   std::vector<double> angles_;
 };
 
-// That of the settings, whose box of the stencil is `box` where they state none.
+// The fit for the settings; `box` is the box of the stencil if the settings have none.
 StencilFit stencil_fit(const NonbondedSettings& settings, const Box& box);
 
 }  // namespace quiltmd

@@ -17,7 +17,7 @@ struct TopWave {
   Symmetric strain;  // its derivatives by a strain of the box
 };
 
-// Of signed frequencies; `modulus`: the product of those of the windows by dimension.
+// Wave of signed frequencies; `modulus`: the product of the moduli of the windows over dimensions.
 QMD_HD TopWave top_wave(const LevelKernels& kernels, int level, const Box& box, Int3 frequency,
                         double modulus) {
   const Reciprocal reciprocal = reciprocal_vectors(box);
@@ -41,7 +41,7 @@ QMD_HD double mean_of_levels(const FmmLevels& levels) {
 
 // The moduli of the windows of a grid, by dimension.
 std::vector<double> top_moduli(Int3 points);
-// Of the grid of the top level, as a transform of real values has them.
+// Waves of the grid of the top level, in the layout of a real transform.
 std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
                                const std::vector<StencilPoint>& stencil);
 

@@ -172,7 +172,7 @@ __device__ __forceinline__ float every_other(const float (&coefficient)[N][kWind
   return sum;
 }
 
-// Of a polynomial p(u) and its mirror image p(-u) at once.
+// Values of a polynomial p(u) and its mirror image p(-u) at once.
 template <int Order>
 __device__ __forceinline__ void find_weights(const WindowPolynomials& window, float t,
                                              float (&weight)[Order]) {

@@ -85,7 +85,7 @@ struct ChargeInfluence : OfSquare {
   }
 };
 
-// That of the dispersion (dispersion_influence.h).
+// Influence function of the dispersion (dispersion_influence.h).
 struct DispersionInfluence : OfSquare {
   static constexpr EnergyKind kEnergyKind = kDispersionMesh;
   float strength;  // times 1/(pi V)

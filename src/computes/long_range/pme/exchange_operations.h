@@ -8,8 +8,8 @@
 
 namespace quiltmd {
 
-// Of some planes of a grid of 32-bit values (a complex one has two), a run of values of each, which
-// begins at the same place of all.
+// Some planes of a grid of 32-bit values (two for a complex value): a run of values in each plane, which
+// begins at the same place in all planes.
 struct GridPart {
   const int32_t* planes;  // their numbers
   int plane_count;

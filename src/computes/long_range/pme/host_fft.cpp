@@ -343,7 +343,7 @@ class LineConvolution {
 
 // ---- rows and columns ----
 
-// Of a plane, rows along z.
+// Transforms of the rows along z of a plane.
 class RowTransform {
  public:
   explicit RowTransform(const PmeGrid& grid)

@@ -42,7 +42,7 @@ struct Quadrature {
   }
 };
 
-// Of some windows of one order, all at once.
+// Transforms of several windows of one order.
 std::vector<Real> transforms(const std::vector<Pieces>& windows, Real theta) {
   static const Quadrature quadrature;
   const size_t order = windows[0].size();
@@ -136,7 +136,7 @@ std::vector<std::vector<Real>> aliasing(const std::vector<Pieces>& windows, cons
 
 }  // namespace
 
-// By recursion: M_k(x) = (x M_(k-1)(x) + (k - x) M_(k-1)(x - 1))/(k - 1), from M_2 on.
+// Recursion: M_k(x) = (x M_(k-1)(x) + (k - x) M_(k-1)(x - 1))/(k - 1), from M_2 on.
 MeshWindow MeshWindow::bspline(int order) {
   Pieces pieces{{1, -1}, {0, 1}};
   for (int k = 3; k <= order; ++k) {

@@ -15,7 +15,7 @@ struct Distance {
   typename N::Value square, inverse, inverse2;  // r^2, 1/r, 1/r^2
 };
 
-// Of one pair: r times the force, and the energy where it is wanted, else zero.
+// Result of one pair: r times the force, and the energy if requested, otherwise zero.
 template <class N>
 struct Interaction {
   typename N::Value force_r, energy;

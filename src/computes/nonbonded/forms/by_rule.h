@@ -30,7 +30,7 @@ QMD_FORM typename N::Value ratio_doubled(typename N::Value sixth_power) {
   }
 }
 
-// Of F, which is Lennard-Jones that ends in some way, it needs by_rule().
+// F is Lennard-Jones with some ending at the cutoff, and has by_rule().
 template <TypedForm F>
 struct ByRule : F {
   static constexpr double kRootTwo6 = 1.12246204830937298;  // 2^(1/6)

@@ -11,7 +11,7 @@ struct Ending {
   typename N::Value force_12, force_6, energy_12, energy_6;
 };
 
-// Of E it needs the ending at a distance, of the constants p.switching; `kEnergy`: with energies.
+// E has the ending at a distance, and its constants are p.switching; `kEnergy`: with energies.
 template <class E>
 struct SwitchedLennardJones : LennardJones {
   static constexpr bool ends_as(Switching kind) { return kind == E::kKind; }

@@ -33,7 +33,7 @@ struct Mie {
     const auto attraction = n.v[0] * power<N>(logarithm * n.v[3]);
     Interaction<N> pair{N::of(2) * (n.v[2] * repulsion - n.v[3] * attraction), N::of(0)};
     if constexpr (kEnergy) {
-      // Of cutoff^2/sigma^2; so large that the energy there is zero where nothing is shifted.
+      // log2 of cutoff^2/sigma^2; so large that the energy there is zero if nothing is shifted.
       const auto inverse_6 = N::maximum(p.shift_6, N::of(1e-37));
       const auto end = N::log2(n.v[1]) - N::of(1.0 / 3) * N::log2(inverse_6);
       const auto shift = n.v[0] * (power<N>(end * n.v[2]) - power<N>(end * n.v[3]));

@@ -25,8 +25,8 @@ struct Tabulated {
     const auto intervals = static_cast<double>(given.size() - 3);
     return {given[0], intervals / (given[1] - given[0]), intervals, 0};
   }
-  // Of each interval the energy at its beginning and minus its derivative by the fraction; of what
-  // is beyond, nothing.
+  // For each interval the energy at its beginning and minus its derivative by the fraction; zero beyond the
+  // table.
   static std::vector<std::array<double, 4>> knots(const Given& given,
                                                   const NonbondedSettings& settings) {
     const double shift = settings.potential_shift ? energy(given, settings.cutoff) : 0;
