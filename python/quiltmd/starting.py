@@ -28,7 +28,7 @@ class Starting(ExitStack[None]):
     """
 
     def start(self, make: Callable[[], Made], end: Callable[[Made], object]) -> Made:
-        """What `make` gives, which `end` ends.
+        """Result of `make`, to be ended by `end`.
 
         Where a signal handler raises an error meanwhile, that is raised once `make` has returned
         and the context knows what is to be ended; so `make` should not take long.
@@ -51,7 +51,7 @@ class Starting(ExitStack[None]):
 
 
 def _unbroken(action: Callable[[], Made]) -> Made:
-    """What an action gives; no error of a signal handler is raised before it has ended.
+    """Result of an action; errors of signal handlers are raised only after it.
 
     By primitives that are written in C: conditions and events of `threading` are Python themselves,
     and can be broken off while they hold a lock.

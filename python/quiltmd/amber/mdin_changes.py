@@ -21,7 +21,7 @@ _STEPS = 200  # between changes here, the default of annealing_every
 def take_changes(
     control: Control, entries: Entries, groups: list[Namelist], after: list[tuple[int, str]]
 ) -> None:
-    """What nmropt, &wt and the lines after the namelists say."""
+    """Reads nmropt, &wt and the lines after the namelists."""
     kind = entries.whole("nmropt", 0)
     if kind == 0:
         for group in groups:

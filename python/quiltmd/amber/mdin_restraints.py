@@ -19,7 +19,7 @@ _KINDS = {"RES": "residue", "ATOM": "index"}  # and what selections call them
 
 
 def take_restraints(control: Control, entries: Entries, after: _Lines) -> None:
-    """What ntr and its companions say, and the groups of atoms after the namelists."""
+    """Reads ntr and related keywords, and the groups of atoms after the namelists."""
     kind = entries.whole("ntr", 0)
     if kind == 0:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an Amber topology may hold that is not supported, each refused by its name.
+"""Unsupported features of Amber topologies, which are refused by name.
 
 A section that is in no list here is refused as well: to ignore an energy term in
 silence would be worse than to ask for a harmless section to be removed.

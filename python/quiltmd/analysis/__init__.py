@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recorded stretch of a run tells: waits, critical path, balance, in words too."""
+"""Analysis of the profiled steps of a run: waits, critical path, balance, also in words."""

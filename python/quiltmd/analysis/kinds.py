@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tasks of CPU ranks and kernels of GPUs are for, by their names."""
+"""Kinds of tasks of CPU ranks and of kernels of GPUs, by their names."""
 
 from __future__ import annotations
 

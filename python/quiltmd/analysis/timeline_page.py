@@ -134,7 +134,7 @@ def _timeline(trace: Trace) -> str:
 
 
 def _data(trace: Trace) -> tuple[dict[str, Any], bool]:
-    """What the script needs, and whether some of it was left out."""
+    """Data for the script of the page, and whether a part of them was left out."""
     shown = [(s.rank, s.stream, s.name, s.begin, s.end) for s in trace.spans if s.name != WAIT]
     shown += [(w.rank, w.stream, w.name, w.begin, w.end) for w in trace.waits]
     shown.sort(key=lambda row: row[3])
@@ -273,7 +273,7 @@ def _balance(trace: Trace) -> str:
 
 
 def _loads(trace: Trace) -> str:
-    """What each rank holds and computes."""
+    """Loads: the data and computes of each rank."""
     if not trace.loads:
         return ""
     columns = ("patches", "proxies", "computes", "atoms", "list_entries")

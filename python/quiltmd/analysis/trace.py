@@ -111,7 +111,7 @@ class Wait:
 
     @property
     def name(self) -> str:
-        """What was waited for."""
+        """Name of the message for which the rank waited."""
         if self.message is None:
             return WAIT
         return f"wait for {self.message.name} of rank {self.message.sender}"
@@ -119,7 +119,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was recorded in a stretch of steps.
+    """The record of some steps.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ def make_trace(
 def _joined(
     parts: list[int], spans: list[Span], messages: list[Message]
 ) -> tuple[list[Span], list[Message], list[float]]:
-    """What lies in the parts that are numbered, each part moved to the end of the one before.
+    """Entries of the numbered parts; each part begins at the end of the previous one.
 
     And where something was left out: before parts that begin later than just after the one before.
     """

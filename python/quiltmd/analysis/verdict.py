@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds a run back, in words, from its trace.
+"""Limits of the speed of a run, in words, from its trace.
 
 Each finding says how much of a step it costs, and what it is due to.  A rank that takes longer than
 others may have more to do or be slower: times are compared per atom, list entry or call, as far as
@@ -28,7 +28,7 @@ _PAIRS = "short-range pairs"  # all tasks of them together
 
 
 class Order(IntEnum):
-    """What is reported first: causes, then what follows from them."""
+    """Order of findings: causes, then their effects."""
 
     CAUSE = 0
     EFFECT = 1
@@ -44,7 +44,7 @@ class Finding:
 
 
 def findings(trace: Trace) -> list[Finding]:
-    """What holds the run back: causes, then effects, of each the most expensive first."""
+    """Limits of the speed: causes, then effects, in both the most expensive first."""
     if not any(trace.work) or trace.seconds <= 0:
         return []
     crowded = _shared_cores(trace)
@@ -201,7 +201,7 @@ def _waits(trace: Trace) -> list[Finding]:
 
 
 def _path(trace: Trace) -> list[Finding]:
-    """What the critical path is made of, where no shorter path leads around it."""
+    """Parts of the critical path that no shorter path avoids."""
     path = critical_path(trace)
     by_share = shares(path)
     total = sum(by_share.values())

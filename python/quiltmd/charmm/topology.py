@@ -23,7 +23,7 @@ def _read(sources: Sources) -> Described:
 
 
 def read_parameters(files: tuple[str, ...]) -> Parameters:
-    """What parameter files say together; X-PLOR's and CHARMM's are distinguished by content."""
+    """Parameters of all files; X-PLOR's and CHARMM's formats are distinguished by content."""
     found = Parameters()
     for file in files:
         found.files.append(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a configuration would run: for `quiltmd info CONFIG`, without a file being written."""
+"""Dry run of a configuration, for `quiltmd info CONFIG`; no file is written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Part:
     ignored: tuple[str, ...] = ()
 
     def line(self) -> str:
-        """What it does, in a line."""
+        """The stage in one line."""
         run = self.config.run
         least = f"a minimisation of at most {run.minimize_iterations} iterations"
         done = [least] if run.minimize else []
@@ -47,7 +47,7 @@ class _Part:
         return (f"{self.name}: " if self.name else "") + ", then ".join(done)
 
     def files(self) -> list[str]:
-        """What it writes how often, of what recurs."""
+        """Output files and their intervals."""
         steps, found = self.config.run.steps, []
         if every := self.config.output.log_every:
             found.append(f"log.csv: {_counted(steps // every + 1, 'row')}")
@@ -62,7 +62,7 @@ def _counted(number: int, what: str) -> str:
 
 
 def facts_of_configuration(path: Path, index: Path | None, options: Settings) -> dict[str, Any]:
-    """What would be run, what is ignored, and how long it would take on this machine.
+    """The runs, the ignored settings, and the estimated duration on this machine.
 
     Of a control file of another program also its settings here, what is not taken over, and what is
     refused; of one that does not name its topology, as mdp files, no more than that.

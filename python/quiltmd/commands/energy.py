@@ -140,7 +140,7 @@ def evaluate(config: Config, frame: int = 0, engine: EngineFactory = make_engine
 def evaluate_trajectory(
     config: Config, trajectory: Path, engine: EngineFactory = make_engine
 ) -> Iterator[dict[str, Any]]:
-    """What `evaluate` gives, and time (ps), for each frame of a trajectory.
+    """Result of `evaluate`, and time (ps), for each frame of a trajectory.
 
     Ewald coefficient and PME grid are those of the first frame's box for all of them, as in a run.
     """

@@ -198,7 +198,7 @@ def _device_line(device: dict[str, Any]) -> str:
 
 
 def _link(link: dict[str, Any]) -> str:
-    """What joins a GPU to another one."""
+    """Link between two GPUs."""
     other = f"cuda:{link['ordinal']}"
     if not link["access"]:
         return f"no direct access to {other}"

@@ -36,7 +36,7 @@ def prepare(
 
 
 def _tell(out: Path, notes: tuple[Note, ...]) -> None:
-    """What must be looked at, what there is, and what comes next."""
+    """Prints the points to check, the contents of the system, and the next command."""
     for note in notes:
         if note.check:
             say(f"look at: {note.topic}: {note.text}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in the folder of a run, of stages or of a replica exchange: for `quiltmd info RUN`."""
+"""Contents of the folder of a run, stages or a replica exchange, for `quiltmd info RUN`."""
 
 from __future__ import annotations
 

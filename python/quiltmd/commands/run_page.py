@@ -40,7 +40,7 @@ _ENOUGH = 20  # rows of the log, for a verdict on the energy
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a column of the log has, and the temperature of the heat bath that holds it steady."""
+    """A column of the log, and the temperature of its heat bath."""
 
     column: str
     title: str
@@ -120,7 +120,7 @@ def _over_time(config: Config, folder: Folder, log: Columns, steps: int) -> str:
 
 
 def _one_row(config: Config, log: Columns) -> str:
-    """What the only row of a log has, as after a minimisation; a speed it has not."""
+    """Values of a log with a single row, as after a minimisation; without a speed."""
     rows = [
         (one.title, one.unit, f"{log[one.column][0]:.6g}")
         for one in quantities(config)
@@ -182,7 +182,7 @@ def _trend(slope: Estimated) -> str:
 
 
 def _energy_drift(log: Columns, atoms: int | None) -> str:
-    """What the drift of the conserved quantity says of the time step."""
+    """Assessment of the time step from the drift of the conserved quantity."""
     if atoms is None or len(log["step"]) < _ENOUGH or not is_known(log, "conserved"):
         return ""
     half = len(log["step"]) // 2  # at the beginning a system may settle
@@ -258,7 +258,7 @@ def _program(session: dict[str, Any]) -> str:
 
 
 def _faults(sessions: list[dict[str, Any]]) -> str:
-    """What went wrong, and the seconds that each phase of going on took; empty where nothing."""
+    """Faults, and the seconds of each phase of recovery; empty without faults."""
     rows: list[Row] = []
     for fault in (fault for session in sessions for fault in session.get("faults", ())):
         phases = (fault["phases"].get(name) for name in PHASES)
@@ -287,5 +287,5 @@ def settings_of_page(config: Config) -> Iterator[Row]:
 
 
 def time_unit(last: float) -> tuple[float, str]:
-    """What times in ps are divided by to be shown, and the unit: ps, or ns where they are long."""
+    """Divisor of times in ps for display, and the unit: ps, or ns for long times."""
     return (1000.0, "ns") if last >= 2000 else (1.0, "ps")

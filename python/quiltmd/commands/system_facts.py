@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is in input files: molecules, charges, terms, settings; for `quiltmd info FILES`."""
+"""Contents of input files, for `quiltmd info FILES`: molecules, charges, terms, settings."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def system_facts(system: System) -> dict[str, Any]:
 
 
 def _kinds(system: System) -> list[str]:
-    """What each molecule is: a polymer by its chain, anything else by its first residue."""
+    """Kind of each molecule: a polymer by its chain, others by their first residue."""
     topology, numbers = system.topology, system.molecules
     first, residues = np.unique(numbers, return_index=True)[1], topology.residue_of_atom
     sizes = np.bincount(numbers)
@@ -105,7 +105,7 @@ def _kinds(system: System) -> list[str]:
 
 
 def _refused(system: System) -> list[str]:
-    """What no simulation of the system could do."""
+    """Features of the system that a simulation would refuse."""
     sizes = np.bincount(molecule_of_atom(system.atoms, system.constraints))
     large = int((sizes > LARGEST_GROUP).sum())
     if not large:

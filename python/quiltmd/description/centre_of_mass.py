@@ -96,7 +96,7 @@ def frictions_of(integrator: Integrator, thermostat: Thermostat | None) -> tuple
 def centre_of_mass_oddities(
     integrator: Integrator, thermostat: Thermostat | None, system: System
 ) -> Iterator[str]:
-    """What is odd about the motion of the centre of mass; a line each."""
+    """Warnings about the motion of the centre of mass, one line each."""
     held, driven = _held(system), _driven(system)
     free = ~(held | driven)
     rest = f"it acts along {_names(free)} alone" if free.any() else "leave remove_com_every out"

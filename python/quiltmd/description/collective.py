@@ -61,7 +61,7 @@ class AtomGroup:
         object.__setattr__(self, "weights", frozen(weights / weights.sum()))
 
     def arrays(self) -> dict[str, Any]:
-        """What the core needs."""
+        """Arrays for the core."""
         return {
             "atoms": np.array(self.atoms),
             "weights": np.array(self.weights),
@@ -156,7 +156,7 @@ class CollectiveRestraint:
         return slope * (outside - stretch / 2), slope
 
     def arrays(self) -> dict[str, Any]:
-        """What the core needs."""
+        """Arrays for the core."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -208,7 +208,7 @@ class Collective(Part):
                     raise InputError(f"restraint {one.name!r} names an atom that does not exist")
 
     def arrays(self, system: Any) -> dict[str, Any]:
-        """What the core needs."""
+        """Arrays for the core."""
         return {"restraints": [one.arrays() for one in self.restraints]}
 
 

@@ -133,14 +133,14 @@ class ImplicitSolvent(Part):
             raise InputError(f"the topology has no screening factors, which {self.model} needs")
 
     def arrays(self, system: Any) -> dict[str, Any]:
-        """What the core needs."""
+        """Arrays for the core."""
         return solvent_arrays(self, system.born_radii, system.born_screening, system.topology)
 
 
 def solvent_arrays(
     solvent: ImplicitSolvent, radii: F64, screening: F64, topology: Topology
 ) -> dict[str, Any]:
-    """What the core needs of a solvent: constants, a row for each atom, necks by type.
+    """Arrays for the core: constants of a solvent, a row for each atom, necks by type.
 
     A row is radius, offset radius, scaled radius (nm), alpha, beta, gamma, and the type of neck.
     """

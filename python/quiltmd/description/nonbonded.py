@@ -478,7 +478,7 @@ class Nonbonded:
 
 
 class _ChargeMesh(NamedTuple):
-    """What the core is told of a split and its mesh; 0 what there is none of."""
+    """Settings of a split and its mesh for the core; 0: absent."""
 
     alpha: float = 0.0
     bandwidth: float = 0.0

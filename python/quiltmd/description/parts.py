@@ -29,7 +29,7 @@ class Part:
         """Raises InputError if the system does not have what the part needs."""
 
     def arrays(self, system: Any) -> dict[str, Any]:
-        """What the core needs, under the name of the field."""
+        """Arrays for the core, under the name of the field."""
         raise NotImplementedError
 
 

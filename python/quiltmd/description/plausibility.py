@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is odd about a simulation but may be meant: warned about, not refused.
+"""Warnings about unusual simulations, which may be intended and are not refused.
 
 A net charge or a long time step has its uses: a `QuiltWarning` says it once, and the run goes on.
 What has no meaning at all is refused in `parameters`.  Thresholds stand beside their reasons.
@@ -42,7 +42,7 @@ _LIGHT, _LIGHT_STEP = 2.0, 0.0025  # amu, ps: bends of a light hydrogen have per
 
 
 def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str]:
-    """What is odd about a system, where it is, and its nonbonded settings; a line each."""
+    """Warnings about a system, its state and its nonbonded settings, one line each."""
     charge = float(system.charges.sum())
     method = {"pme": "PME", "fmm": "the fast multipole method"}.get(nonbonded.method)
     if method is not None and abs(charge) > _CHARGED:
@@ -138,7 +138,7 @@ def _grid_oddities(nonbonded: Nonbonded, box: NDArray[np.float64]) -> Iterator[s
 
 
 def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
-    """What is odd about a time step for a system; a line each."""
+    """Warnings about the time step for a system, one line each."""
     timestep = integrator.timestep
     if timestep < _SHORTEST_STEP:
         yield (
@@ -169,7 +169,7 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
 
 
 def thermostat_oddities(thermostat: Thermostat | None, system: System) -> Iterator[str]:
-    """What is odd about a thermostat for a system; a line each."""
+    """Warnings about the thermostat for a system, one line each."""
     if thermostat is None:
         return
     rows = system.position_restraint_parameters
@@ -186,7 +186,7 @@ def thermostat_oddities(thermostat: Thermostat | None, system: System) -> Iterat
 def barostat_oddities(
     barostat: Barostat | None, system: System, nonbonded: Nonbonded
 ) -> Iterator[str]:
-    """What is odd about a barostat and the interactions that it goes by; a line each."""
+    """Warnings about the barostat and its interactions, one line each."""
     if barostat is None:
         return
     interact = system.pair_form != "lennard-jones" or system.lj_a.any() or system.lj_b.any()

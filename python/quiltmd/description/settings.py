@@ -23,7 +23,7 @@ _LONGEST_TIMESTEP = 0.05  # ps: ten times what all-atom models bear; beyond, fs 
 
 
 class OnResume(Enum):
-    """What a resumed run does with a setting; it refuses a change of any that has none of these.
+    """Treatment of a setting on resume; changes of settings without this mark are refused.
 
     A setting is marked where it is declared: `Annotated[int, OnResume.MAY_CHANGE]`.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is simulated: atoms, force-field terms, constraints, exclusions.
+"""The simulated system: atoms, force-field terms, constraints, exclusions.
 
 A System is a frozen description in plain arrays, in the order of the input.
 It knows no file format and runs nothing: readers make it, the core compiles

@@ -81,7 +81,7 @@ class Terms(Checked):
 
     @property
     def form(self) -> TermForm:
-        """What these terms are."""
+        """The form of these terms."""
         return form_named(self.name)
 
     def chosen(self, which: npt.NDArray[Any]) -> Terms:

@@ -171,7 +171,7 @@ Seconds = Annotated[float, Unit("s")]
 
 @functools.lru_cache(maxsize=256)
 def _size(text: str, wanted: str) -> tuple[Fraction, dict[str, int]]:
-    """What one of a unit is in base units, and its dimension."""
+    """Size of a unit in base units, and its dimension."""
     size, dimension = Fraction(1), dict[str, int]()
     for name, exponent in _factors(text, wanted):
         factor, of = _named(name, wanted)
@@ -197,7 +197,7 @@ def _factors(text: str, wanted: str) -> list[tuple[str, int]]:
 
 
 def _named(name: str, wanted: str) -> tuple[Fraction, _Dimension]:
-    """What one of a unit is in base units: by its name, in the plural too, or with a prefix."""
+    """Size of a unit in base units, by its name, also plural or with a prefix."""
     for word in (name, name.removesuffix("s")):
         if (known := (_WITHOUT | _WITH_PREFIX).get(word)) is not None:
             return known

@@ -67,7 +67,7 @@ class ExternalCalls:
         }
 
     def settings(self) -> dict[str, Any]:
-        """What the core gets."""
+        """Settings for the core."""
         return {
             "name": self.name,
             "atoms": self.atoms.tolist(),
@@ -279,7 +279,7 @@ def tried(
 
 
 def states_of(calls: Sequence[ExternalCalls]) -> dict[str, bytes]:
-    """What those remember that have a state, by name."""
+    """States of the external forces that have one, by name."""
     return {one.name: bytes(one.force.state()) for one in calls if remembers(one.force)}
 
 

@@ -72,5 +72,5 @@ class RunInWorkers:
     external: tuple[dict[str, Any], ...] = ()
 
     def message(self, **own: Any) -> dict[str, Any]:
-        """What a worker is asked for, with its own values of some settings."""
+        """Request to a worker, with its own values of some settings."""
         return {**self.asked, "external": list(self.external), **own}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a replica exchange did: how often neighbours swapped, how far replicas came, energies.
+"""Analysis of a replica exchange: acceptance, round trips, energies.
 
 Reads the tables of a folder only, so it can be used while the exchange goes on.
 """
@@ -131,7 +131,7 @@ class History:
         return np.asarray(reduced[:, begin : begin + int(numbers[state])].T)
 
     def summary(self) -> dict[str, Any]:
-        """What `quiltmd exchange --analyse` prints."""
+        """The output of `quiltmd exchange --analyse`."""
         relaxation = self.relaxation()
         return {
             "iterations": len(self.walkers),
@@ -187,7 +187,7 @@ def _name_states(axis: Any, count: int) -> None:
 
 
 def read_history(folder: str | os.PathLike[str]) -> History:
-    """What is in the folder of a replica exchange; QuiltError if it is none."""
+    """History in the folder of a replica exchange; QuiltError for other folders."""
     path = Path(folder)
     if not (path / WALKERS).exists():
         raise QuiltError(f"{path}: not the folder of a replica exchange: {WALKERS} is missing")

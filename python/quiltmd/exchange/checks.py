@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users hand over to a replica exchange, and what it refuses."""
+"""Checks of the arguments of a replica exchange."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_memory(replicas: int, on_cpu: int = 0, of_one: float = 0.0) -> None:
 
 
 def one_for_each(name: str, given: Any, kind: type[Kind], count: int) -> list[Kind]:
-    """What each of the states has, of one for all or a list; QuiltError if it is neither."""
+    """One value for each state, from one for all or a list; QuiltError for other values."""
     found = [given] * count if isinstance(given, kind) else given
     if not isinstance(found, list | tuple) or not all(isinstance(one, kind) for one in found):
         raise QuiltError(f"{name} must be a {kind.__name__}, or a list with one for each state")

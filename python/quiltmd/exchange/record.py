@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is left of a replica exchange: two tables, and a manifest that all files of it agree with.
+"""Files of a replica exchange: two tables, and a manifest for a consistent set of all files.
 
 exchange.csv has the replica in each state after the swaps of an iteration; energies.csv the
 potential energies before them.  A generation is a checkpoint of each state, with how far the files

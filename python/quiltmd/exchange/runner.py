@@ -57,7 +57,7 @@ AHEAD = 3  # iterations that a replica may be ahead of the slowest one
 
 @dataclass(frozen=True)
 class _Run:
-    """What the parts of a run share."""
+    """Data that the parts of a run share."""
 
     config: ExchangeConfig
     folder: Folder
@@ -357,7 +357,7 @@ def _seeded(config: ExchangeConfig) -> ExchangeConfig:
 
 
 def _with(config: ExchangeConfig, changed: Any) -> ExchangeConfig:
-    """What a method of `Config` gives is of the class of `config`."""
+    """Result of a method of `Config`, which has the class of `config`."""
     assert isinstance(changed, ExchangeConfig)
     return changed
 

@@ -76,7 +76,7 @@ def _of_second_states(entries: Entries) -> _Ends:
 
 
 def _ends(control: Control, entries: Entries) -> _Ends:
-    """What is there at couple-lambda0, and at couple-lambda1."""
+    """Interactions at couple-lambda0 and at couple-lambda1."""
     ends = []
     for name in ("couple-lambda0", "couple-lambda1"):
         word = choice(entries, name, "vdw-q")

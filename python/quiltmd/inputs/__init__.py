@@ -267,7 +267,7 @@ class _Frames:
 def describe(
     topology: Path, parameters: Sequence[Path] = (), defines: Sequence[str] = ()
 ) -> Described:
-    """What a topology says, by the reader of its format; see `load`."""
+    """Contents of a topology, from the reader of its format; see `load`."""
     described = _described(topology, parameters, defines)
     _warn(described)
     return described
@@ -297,7 +297,7 @@ def _warn(described: Described) -> None:
 
 
 def _why_no_topology(head: bytes) -> str:
-    """What a file that begins so is instead, if that can be told."""
+    """Format of a file with this beginning, if it is known."""
     if (program := _packed_by(head)) is not None:
         return f"is compressed ({program}): unpack it first"
     of_coordinates = (reader.name for reader in COORDINATES[:-1] if reader.matches(head))
@@ -308,7 +308,7 @@ def _why_no_topology(head: bytes) -> str:
 
 
 def _packed_by(head: bytes) -> str | None:
-    """What has compressed a file that begins so."""
+    """Program that compressed a file with this beginning."""
     begins = {b"\x1f\x8b\x08": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\3\4": "zip"}
     return next((name for magic, name in begins.items() if head.startswith(magic)), None)
 

@@ -100,7 +100,7 @@ def _end(reader: subprocess.Popen[bytes]) -> None:
 
 
 def _damage(file: str, reader: subprocess.Popen[bytes]) -> InputError:
-    """What a reader tells that has ended too early."""
+    """Message of a reader that ended early."""
     how = _how_ended(reader.wait())
     return InputError(f"the reader of this format {how}: the file is damaged", file=file)
 

@@ -73,7 +73,7 @@ def statements(control: Control) -> list[Entry]:
 
 
 class _Script:
-    """What was read so far: statements, variables, and the blocks that are open."""
+    """State of the reader: statements, variables, and open blocks."""
 
     def __init__(self, control: Control) -> None:
         self.control = control
@@ -160,7 +160,7 @@ class _Script:
         return value
 
     def _result(self, command: str, arguments: str) -> str | None:
-        """What a command gives; None for one that is not known."""
+        """Result of a command; None for an unknown command."""
         if command == "expr":
             return arithmetic(_bare(arguments))
         if command == "get_first_ts" and command in self.procedures:

@@ -82,7 +82,7 @@ OWN_FORCES = {
 
 
 def _as_stated(form: TermForm) -> Form:
-    """What has the energy that a form of bonds states."""
+    """The form that matches expressions with the energy of a form of bonds."""
     energy = Expression(form.energy).root
     inner = [k for k in range(form.columns) if k not in form.strengths]
 

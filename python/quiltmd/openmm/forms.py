@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression of OpenMM means: which of several forms has the same energy.
+"""Recognition of OpenMM's expressions: finds the form with the same energy.
 
 A form is a sum of functions of coordinates, each multiplied by a coefficient, with some parameters
 inside of the functions.  An expression has the form if, for each of its terms, parameters can be
@@ -128,7 +128,7 @@ class _Energies:
         }
 
     def choices(self, named: bool) -> Iterator[tuple[Array, ...]]:
-        """What the parameters of the form may be: constants that have names, or any parts."""
+        """Possible parameters of the form: named constants, or any parts."""
         parts = self._expression.constants(set(self.form.coordinates))
         if named:
             parts = [part for part in parts if isinstance(part.value, str) and not part.arguments]
@@ -260,7 +260,7 @@ def distances(density: int, *parameters: Array) -> tuple[Array]:
 def places(
     axes: Sequence[int], has_radius: bool = False
 ) -> Callable[..., tuple[Array, Array, Array]]:
-    """What makes (S, T) places from parameters: a coordinate for each of some axes, and a radius.
+    """Makes (S, T) places from parameters: a coordinate for each of some axes, and a radius.
 
     The places are on all sides of that of the parameters, within the radius and outside of it.
     """

@@ -29,7 +29,7 @@ Table = tuple[npt.NDArray[np.int32], _F64]  # atoms and parameters of terms
 
 
 def _form_of(pair: PairForm) -> Form:
-    """What expressions are compared with: the energies of strengths of 1, each alone."""
+    """Form for comparison with expressions: the energy of each strength of 1 alone."""
     root = Expression(pair.energy).root
     strengths, others = _split(pair)
 

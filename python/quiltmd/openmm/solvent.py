@@ -212,7 +212,7 @@ def _settings(force: Any, terms: list[Any]) -> dict[str, float]:
 
 
 def _energies(force: Any, settings: dict[str, float], with_surface: bool) -> list[tuple[str, int]]:
-    """What the energy terms must be with these settings, and over what they go."""
+    """Expected energy terms with these settings, and the atoms or pairs over which they sum."""
     shift = 0.0 if force.getNonbondedMethod() == 0 else 1 / force.getCutoffDistance()._value
     numbers = "".join(f";{name}={value!r}" for name, value in settings.items())
     one, two = force.SingleParticle, force.ParticlePairNoExclusions

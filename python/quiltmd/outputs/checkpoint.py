@@ -235,7 +235,7 @@ def _decode(data: bytes) -> Checkpoint:
 
 
 def _contents(header: dict[str, Any], body: bytes) -> Checkpoint:
-    """What header and arrays say; one of `_NONSENSE` where they say nothing that can be."""
+    """Contents of header and arrays; raises one of `_NONSENSE` if they are impossible."""
     arrays = {"box": None, "list_positions": None} | _arrays(header["arrays"], body)
     of_files = [name for name in arrays if name.startswith(_CARRIED)]
     carried = {name.removeprefix(_CARRIED): arrays.pop(name) for name in of_files}

@@ -158,7 +158,7 @@ class NetcdfFormat(FixedSizeFormat):
 
 
 def _labels(file: scipy.io.netcdf_file) -> None:
-    """What the convention wants said of the axes."""
+    """Labels of the axes that the convention requires."""
     file.createVariable("spatial", "c", ("spatial",))[:] = list("xyz")
     file.createVariable("cell_spatial", "c", ("cell_spatial",))[:] = list("abc")
     angular = file.createVariable("cell_angular", "c", ("cell_angular", "label"))

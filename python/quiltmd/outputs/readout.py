@@ -265,7 +265,7 @@ class Readout(ABC):
         )
 
     def _external_states(self) -> dict[str, bytes]:
-        """What forces from outside remember, by name."""
+        """States of external forces, by name."""
         return {}
 
     @property

@@ -294,7 +294,7 @@ class TrajectoryReporter:
         return writer, atoms, self._place(simulation, writer.frames > 0)
 
     def _place(self, simulation: Readout, goes_on: bool) -> _Place | None:
-        """What puts molecules to their places; None: they are where the engine has them."""
+        """Function that places molecules; None: positions of the engine."""
         system = simulation.system
         if self._wrap:
             middle = None if self._center is None else select(system, self._center)

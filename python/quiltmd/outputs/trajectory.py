@@ -31,7 +31,7 @@ INT32_MAX = 2**31 - 1
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What is written of one step, of the atoms that the file has.
+    """Data of one step, for the atoms of the file.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Layout:
-    """What all frames of a file have in common.
+    """Common properties of all frames of a file.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Format(ABC):
 
     @abstractmethod
     def begin(self, first: Snapshot) -> bytes:
-        """What comes before the first frame."""
+        """The header, which precedes the first frame."""
 
     @abstractmethod
     def encode(self, snapshot: Snapshot) -> bytes:

@@ -109,7 +109,7 @@ class MoleculeUnwrapper:
 
     @property
     def carried(self) -> NDArray[np.float64]:
-        """What the next frame depends on besides its positions and its box."""
+        """Data besides positions and box on which the next frame depends."""
         return self._carried.copy()
 
     def unwrap(

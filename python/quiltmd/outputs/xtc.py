@@ -104,7 +104,7 @@ class XtcFormat(Format):
             yield step, place
 
     def _frame(self, file: GrowingFile, place: int) -> tuple[int, float, int] | None:
-        """What a frame says of its step, its time and its end; None where its head is cut short."""
+        """Step, time and end of a frame; None if its header is incomplete."""
         head = file.read(place, _HEAD.size)
         if len(head) < _HEAD.size:
             return None

@@ -84,7 +84,7 @@ class Chart:
         return f'<svg viewBox="{box}" role="img" aria-label="{label}">{self.drawing()}</svg>'
 
     def drawing(self) -> str:
-        """What is in it: axes, lines and their labels."""
+        """Contents of the chart: axes, lines and their labels."""
         low, mean, high, x = _condensed(self.x, self.y)
         bottom, top = float(low.min()), float(high.max())
         if self.level is not None:

@@ -75,7 +75,7 @@ class Island(_Part):
 
 
 class Network(_Part):
-    """What joins islands; without islands, ranks.
+    """Network between islands; without islands, between ranks.
 
     `topology`: "flat", a switch for all; "fat-tree" of switches with `radix` ports below, tapered
     by `taper`; "torus" of `dimensions`, by default as cubic as it gets; "dragonfly" of groups of

@@ -42,7 +42,7 @@ class Fabric:
 
 
 def shape_of(machine: Machine, ranks: int) -> Shape:
-    """What the assignment to this number of ranks can heed."""
+    """Shape of the network, for the assignment to this number of ranks."""
     of_node = machine.island.size if machine.island else 1
     if machine.network.topology != "torus":
         return Shape(of_node)

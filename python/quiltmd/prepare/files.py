@@ -148,7 +148,7 @@ def _read_back(model: Model, force_field: ForceField, out: Path) -> tuple[System
 
 
 def differences(first: System, second: System) -> list[str]:
-    """What differs between two systems of the same atoms in the same order.
+    """Differences between two systems with the same atoms in the same order.
 
     Terms are compared by number and by the sum of each parameter, as readers order them freely.
     """

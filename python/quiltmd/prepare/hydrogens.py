@@ -128,7 +128,7 @@ def _is_bridged(residue: Any) -> bool:
 
 
 def _notes(model: Model, ph: float, protonation: Mapping[str, str]) -> list[Note]:
-    """What was chosen: residues with a choice one by one, the usual ones counted."""
+    """Chosen states: residues with a choice one by one, usual ones as a count."""
     notes = [
         Note(
             _TOPIC,

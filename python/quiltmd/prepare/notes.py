@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What preparation has done, in words: notes that end up in prepare.log."""
+"""Notes about the steps of a preparation, for prepare.log."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def listed(names: Iterable[object], most: int = 12) -> str:
 
 
 def as_text(notes: Iterable[Note]) -> str:
-    """What must be looked at first, then all notes by topic, in order."""
+    """The notes as text: points to check first, then all notes by topic, in order."""
     notes = list(notes)
     lines = []
     if checks := [note for note in notes if note.check]:

@@ -39,7 +39,7 @@ from .structure import (
 
 @dataclass(frozen=True)
 class Choices:
-    """What is done to a structure.
+    """Choices for the preparation of a structure.
 
     Attributes
     ----------

@@ -53,7 +53,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Structure:
-    """What was read of a file and chosen of it.
+    """The chosen part of a structure file.
 
     Attributes
     ----------

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What readers of files share: what a reader offers, text in columns, settings, units, PDB."""
+"""Common parts of readers: their interface, text in columns, settings, units, PDB."""

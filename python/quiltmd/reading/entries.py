@@ -161,7 +161,7 @@ class Entries:
         self.note(why, *(entry for name in names for entry in self.take_all(name)))
 
     def note(self, why: str, *found: Entry) -> None:
-        """What becomes of entries that were taken, in one line."""
+        """Notes the treatment of entries in one line."""
         if found:
             words = ", ".join(dict.fromkeys(f"{one.name} {one.value}".strip() for one in found))
             self.control.notes.append(f"{words}: {why}")

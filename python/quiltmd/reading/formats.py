@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader of one format is: how its files are recognised, and what comes of them.
+"""Interface of the reader of a format: recognition of its files, and their contents.
 
 Two kinds of files make a simulation: a topology (with parameter files, where a format keeps them
 apart) and coordinates.  Each kind has its readers, which know nothing of each other, so that any
@@ -44,7 +44,7 @@ class Sources:
 
 @dataclass(frozen=True)
 class Described:
-    """What a topology says.
+    """Contents of a topology.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Coordinates:
-    """What a coordinate file holds.
+    """Contents of a coordinate file.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is asked of a coordinate file.
+    """Expected properties of a coordinate file.
 
     Attributes
     ----------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reader's result depends on, recorded while it reads: files and environment variables.
+"""Record of the files and environment variables on which a reader's result depends.
 
 The cache checks later that nothing of it has changed.  Files that were looked for and not found are
 recorded too: one that appears later would be read instead.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Record:
-    """What was read.
+    """Files and variables that were read.
 
     Attributes
     ----------

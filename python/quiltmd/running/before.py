@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is looked at before a run begins: outputs without atoms, and settings without effect."""
+"""Checks before a run begins: outputs without atoms, and settings without effect."""
 
 from __future__ import annotations
 

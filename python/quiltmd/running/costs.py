@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the features of a run cost on a GPU, as far as it has been measured.
+"""Measured costs of the features of a run on a GPU.
 
 Times of whole steps on one H200: switching with ApoA1 (92,224 atoms, 1.2 nm, 2 fs) and
 Lennard-Jones PME with DHFR and four copies of it (23,558 and 94,232 atoms, 4 fs) in

@@ -39,7 +39,7 @@ _NOT_OF_RUNS = ("constraint_tolerance", "remove_com_every", "groups")  # but of 
 
 
 class _Dynamics(ChoiceSection):
-    """What [integrator] has, whatever its kind."""
+    """Keys of [integrator] that all kinds have."""
 
     ensemble: Literal["nve", "nvt", "npt"] = Field(
         default="nvt",

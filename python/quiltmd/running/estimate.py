@@ -30,7 +30,7 @@ class Estimate:
     device: str
 
     def seconds(self, config: Config) -> float:
-        """What a run takes, with all iterations of its minimisation."""
+        """Estimated seconds of a run, with all iterations of its minimisation."""
         iterations = config.run.minimize_iterations if config.run.minimize else 0
         return config.run.steps * self.step + iterations * self.iteration
 

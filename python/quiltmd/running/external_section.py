@@ -22,6 +22,6 @@ class ExternalSection(FactorySection):
     kind: Literal["python"] = Field(description="What it is: python, a function in Python.")
 
     def build(self) -> ExternalFactory:
-        """What makes the force, where the engine is."""
+        """Factory of the force, used in the process of the engine."""
         path = None if self.path is None else str(self.path)
         return ExternalFactory(self.factory, path, self.options)

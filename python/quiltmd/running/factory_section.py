@@ -44,5 +44,5 @@ class FactorySection(Section):
 
     @property
     def where(self) -> str:
-        """What opens messages about it."""
+        """Prefix of messages about this table."""
         return f"[[{self.table}]] factory = '{self.factory}'"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a configuration, in words: the place, and what a misspelt key may mean."""
+"""Errors of a configuration, in words: the place, and suggestions for misspelt keys."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def describe(fault: Any, known: Known) -> str:
 
 
 def _no_list(place: str, section: str, found: Any) -> str:
-    """What stands where a list should: one table of several that there may be, or one value."""
+    """Message for a table or a value in the place of a list."""
     if isinstance(found, dict):
         return f"{place}: there may be several of these: write [[{section}]] instead"
     return f"{place}: must be a list, such as [{found}] (found {found!r})"
 
 
 def _missing(place: str, needed: Mapping[str, FieldInfo] | None, found: Any) -> str:
-    """What is missing: a section, a key, or values of the list that was found."""
+    """Message for a missing section, key, or values of a list."""
     if found is not None:
         return f"{place}: too few values (found {found!r})"
     if needed is None:
@@ -72,7 +72,7 @@ def _missing(place: str, needed: Mapping[str, FieldInfo] | None, found: Any) -> 
 
 
 def _hint(section: str, key: str, known: Known) -> str:
-    """What is not known, and what was probably meant."""
+    """Message for an unknown name, with a suggestion."""
     owners = [name for name in known if (key or section) in known[name]]
     if not key:
         meant = f" (a key of [{owners[0]}]?)" if owners else nearest(section, [*known, "stage"])

@@ -174,13 +174,13 @@ class Folder:
         return config.with_inputs({**inputs, **copies})
 
     def settings(self) -> dict[str, Any]:
-        """What config.toml says; QuiltError if there is none."""
+        """Settings in config.toml; QuiltError if there is none."""
         if not self.config.exists():
             raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
         return read_resolved(self.config)
 
     def settings_of_run(self) -> dict[str, Any]:
-        """What config.toml says of a single run; QuiltError if it is of stages or replicas."""
+        """Settings in config.toml of a single run; QuiltError for stages or replicas."""
         settings = self.settings()
         if "exchange" in settings:
             raise QuiltError(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes a run the same run: its inputs by content, and the settings that must not change.
+"""Identity of a run: the contents of its inputs, and the settings that must not change.
 
 A checkpoint carries it.  How far, where and how often checkpoints are written may change; whatever
 decides the trajectory, or which of its steps are in the files, may not.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run says before it begins: what is simulated, how and where."""
+"""Messages of a run before it begins: the system, the settings and the device."""
 
 from __future__ import annotations
 

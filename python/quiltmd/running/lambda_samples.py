@@ -26,7 +26,7 @@ _LIKE = 1e-5  # lambdas of a table, which has six digits, and of the schedule
 
 @dataclass(frozen=True)
 class Samples:
-    """What was sampled in each of K states.
+    """Samples of each of K states.
 
     Attributes
     ----------

@@ -48,7 +48,7 @@ def with_present_names(settings: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 def kept_by_present_names(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """What a checkpoint keeps, as "section.key", by the names that settings have now."""
+    """Settings in a checkpoint, as "section.key", with their present names."""
     now = {".".join(older): ".".join(place) for older, place in RENAMED.items()}
     return {now.get(key, key): value for key, value in kept.items()}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run writes: the sections [output] and [[trajectory]] of a configuration."""
+"""Output of a run: the sections [output] and [[trajectory]] of a configuration."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class _Recording:
         self.begin = simulation.step  # of the profile
 
     def start(self) -> None:
-        """What follows is recorded, and what was is forgotten."""
+        """Starts recording and discards earlier records."""
         if not self._stopped:
             self._simulation.start_profile()
             self.begin = self._simulation.step

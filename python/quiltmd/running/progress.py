@@ -181,7 +181,7 @@ class RunProgress:
 
 
 def _columns() -> tuple[ProgressColumn, ...]:
-    """What is shown of a run; in a narrow window no more than numbers that a line has room for."""
+    """Columns of the progress bar; in a narrow window only those that fit."""
     speed = "{task.fields[speed]}"
     if console.width < _NARROW:
         return (TextColumn("step {task.completed:.0f}/{task.total:.0f} " + speed),)

@@ -82,7 +82,7 @@ def driver() -> str:
 
 
 def program() -> dict[str, str]:
-    """What a run was done with: commit, compiler, CUDA, driver, Python."""
+    """Versions used by a run: commit, compiler, CUDA, driver, Python."""
     made = build()
     return {
         "commit": commit(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run tells of itself: its log as columns, and the sessions in which it was run.
+"""Records of a run: its log as columns, and its sessions.
 
 A session is one process that advanced the run: on which machine and devices, from which step to
 which, how fast, how long each rank worked and waited, which devices failed, and the error that

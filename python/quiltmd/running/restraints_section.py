@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all restraints of a run have in common: the section [restraints] of a configuration."""
+"""Settings of all restraints of a run: the section [restraints] of a configuration."""
 
 from __future__ import annotations
 

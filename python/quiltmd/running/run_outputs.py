@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run writes while it goes on: log, tables, trajectories, and reporters of its user."""
+"""Outputs of a run: log, tables, trajectories, and reporters of the user."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class _Run:
-    """What the parts of a run share; `root` is the folder that `--resume` takes."""
+    """Data that the parts of a run share; `root` is the folder that `--resume` takes."""
 
     config: Config
     folder: Folder
@@ -188,7 +188,7 @@ def resume(
 
 
 def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[str, Any]:
-    """What the run is made from; QuiltError if that is not what the checkpoint is of."""
+    """Inputs of the run; QuiltError if they differ from those of the checkpoint."""
     find_inputs(config, folder)
     provenance = provenance_of(config, checkpoint.state)
     refuse_changes(checkpoint.provenance, provenance, folder.how_to_begin_anew())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all sections of a configuration have in common."""
+"""Common base of all sections of a configuration."""
 
 from __future__ import annotations
 

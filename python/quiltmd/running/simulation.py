@@ -820,7 +820,7 @@ class Simulation(Readout):
 
 
 def _needs(reporters: Sequence[Reporter]) -> set[Need]:
-    """What these reporters read between them."""
+    """All data that these reporters read."""
     return set().union(*(getattr(reporter, "needs", _EVERYTHING) for reporter in reporters))
 
 
@@ -830,7 +830,7 @@ def _report(frame: Frame, due: Sequence[Reporter]) -> None:
 
 
 def _hills_of(engine: Engine) -> Callable[..., None]:
-    """What adds hills to an engine."""
+    """Function of an engine that adds hills."""
     add: Callable[..., None] | None = getattr(engine, "add_hills", None)
     if add is None:
         raise QuiltError(

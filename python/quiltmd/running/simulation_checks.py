@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation refuses, and the names of atoms in errors of the core."""
+"""Checks of the arguments of a simulation, and names of atoms in errors of the core."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class Stage:
         return self.config.run.first_step + self.steps()
 
     def changes(self) -> dict[tuple[str, str], Any]:
-        """What is stated of it now and may change while it goes on."""
+        """Present values of the settings that may change on resume."""
         stated = {
             (section, key): value
             for section in ("run", "output", "workers")
@@ -386,7 +386,7 @@ def _go(
 
 
 def _end_of(before: Stage, stage: Stage) -> State:
-    """What a stage takes over from the end of the stage before it."""
+    """State that a stage takes from the end of the previous stage."""
     last = read_latest(before.folder.checkpoint)[0].state
     if last.step == before.config.run.first_step and before.config.run.minimize:
         # Nothing has moved with its velocities: they give way to those of this stage's temperature.
@@ -397,7 +397,7 @@ def _end_of(before: Stage, stage: Stage) -> State:
 
 
 def _chain(stage: Stage) -> tuple[Any, ...]:
-    """What the variables of a thermostat are of; they hold at any temperature and time step."""
+    """Settings on which thermostat variables depend; temperature and time step may change."""
     thermostat = stage.config.thermostat
     groups = [(group.select, group.time_constant) for group in stage.config.make_groups()]
     return thermostat.kind, thermostat.time_constant, thermostat.chain_length, groups

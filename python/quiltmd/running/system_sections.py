@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run simulates: the sections [system] and [solvent] of a configuration."""
+"""System of a run: the sections [system] and [solvent] of a configuration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each way to carry messages between ranks costs: `quiltmd bench --transports`.
+"""Cost of each message transport between ranks: `quiltmd bench --transports`.
 
 The same steps with every transport that joins ranks on this machine, in turn and several times
 over, so that all see the same load of the machine; they must lead to the same State.  A stretch is

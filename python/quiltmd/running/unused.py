@@ -36,7 +36,7 @@ class Unused:
 
 
 def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
-    """What has no use with the choices of a run: its sections and their keys, defaults left out.
+    """Settings without effect in a run: sections and their keys, except defaults.
 
     Sections that are none are passed over, as those who check them name them.
     """

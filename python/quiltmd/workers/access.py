@@ -107,7 +107,7 @@ def _refuse_known_to_others(path: Path, about: os.stat_result) -> None:
 
 @dataclass(frozen=True)
 class Admission:
-    """What both ends know after an admission.
+    """Data that both ends have after an admission.
 
     Attributes
     ----------

@@ -324,7 +324,7 @@ class WorkerEngine:
         return self._connection.begin("digest")
 
     def result(self, call: Future[Value], seconds: float | None = None) -> Value:
-        """What a call gives; LostError if it takes longer: than `patience` if left out."""
+        """Result of a call; LostError if it takes longer, by default than `patience`."""
         try:
             return call.result(self._patience if seconds is None else seconds)
         except TookTooLong:
@@ -418,6 +418,6 @@ class WorkerEngine:
         return rows
 
     def loads(self) -> list[dict[str, Any]]:
-        """What each rank holds."""
+        """Loads of all ranks."""
         rows: list[dict[str, Any]] = self._connection.call("loads")
         return rows

@@ -49,7 +49,7 @@ class Comparison:
         ]
 
     def outcomes(self) -> list[Outcome]:
-        """What each has come to, in order; a LostError if it is lost."""
+        """Outcomes in order; a LostError for a lost worker."""
         return [self._outcome(engine, digest) for engine, digest in self._digests]
 
     def agrees(self) -> bool:

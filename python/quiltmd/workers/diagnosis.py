@@ -15,7 +15,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What happened.
+    """Diagnosis of a fault.
 
     Attributes
     ----------

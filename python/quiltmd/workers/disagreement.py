@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is done when devices came to different states: those that were right continue."""
+"""Treatment of different states: devices with correct results continue."""
 
 from __future__ import annotations
 

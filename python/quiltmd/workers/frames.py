@@ -11,7 +11,7 @@ from .comparison import Comparison
 
 
 class Owner(Protocol):
-    """What a frame asks of the engine that captured it."""
+    """Interface of the engine for a frame that it captured."""
 
     def recapture(self, frame: SupervisedFrame, lost: list[WorkerFrame]) -> None:
         """Captures the frame again, whose sources were lost."""

@@ -55,13 +55,13 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True)
 class Later:
-    """What a call gives once it has been made, while later calls are done."""
+    """Result of a call, available while later calls run."""
 
     make: Callable[[], Any]
 
 
 def about() -> dict[str, Any]:
-    """What both ends must have in common, in the order in which it is compared."""
+    """Properties that must be equal at both ends, in the order of comparison."""
     return {
         "protocol": PROTOCOL,
         "version of quiltmd": package_version(),
@@ -179,7 +179,7 @@ class Session:
         self._send(reply)
 
     def _done(self, call: Message) -> Any:
-        """What a call gives."""
+        """Result of a call."""
         name, arguments, named = call.get("do"), call.get("arguments"), call.get("named")
         if not isinstance(name, str) or not isinstance(arguments, list) or type(named) is not dict:
             raise QuiltError("a call lacks its parts")

@@ -97,7 +97,7 @@ class Supervisor:
 
     @property
     def events(self) -> list[Event]:
-        """What went wrong so far."""
+        """Faults so far."""
         return self._pool.events
 
     def set_state(self, *values: Any, **named: Any) -> None:
@@ -192,7 +192,7 @@ class Supervisor:
         return self._pool.on_first_engine(lambda engine: engine.profiled_messages())
 
     def loads(self) -> list[dict[str, Any]]:
-        """What each rank holds, of one device."""
+        """Loads of the ranks of one device."""
         return self._pool.on_first_engine(lambda engine: engine.loads())
 
     def recapture(self, frame: SupervisedFrame, lost: list[WorkerFrame]) -> None:
@@ -210,7 +210,7 @@ class Supervisor:
                 self._try_to_agree()
 
     def _of_agreed(self, action: Callable[[WorkerEngine], Result]) -> Result:
-        """What one worker gives, once all agree."""
+        """Result of one worker, once all agree."""
         with self._pool.lock:
             self._agree()
             return self._pool.on_first_engine(action)
@@ -276,7 +276,7 @@ class Supervisor:
         return True
 
     def _rerun(self, target: int) -> Outcome:
-        """What the only worker comes to when it does a piece again."""
+        """Outcome when the only worker repeats a segment."""
         engine, steps = self._pool.workers[0].engine, target - self._pool.step
         try:
             limit = self._pace.limit(steps, self._settings.patience)

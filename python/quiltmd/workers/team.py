@@ -76,7 +76,7 @@ def _reached(addresses: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _all(futures: list[Future[Any]]) -> list[Any]:
-    """What all calls give; where some failed, the error that says most is raised."""
+    """Results of all calls; if some failed, raises the most informative error."""
     wait(futures)
     errors = [error for future in futures if (error := future.exception()) is not None]
     if errors:
@@ -214,12 +214,12 @@ class Team:
         return messages
 
     def loads(self) -> list[dict[str, Any]]:
-        """What each rank holds."""
+        """Loads of all ranks."""
         return self._rows("loads")
 
 
 class _Answers:
-    """What `watch` says before each iteration, for workers that all ask."""
+    """Results of `watch` before each iteration, for all workers."""
 
     def __init__(self, watch: Callable[[int, float, float], bool] | None) -> None:
         self._watch = watch

@@ -123,7 +123,7 @@ class Encryption:
         return cls(context, token, None)
 
     def shake_hands(self) -> bytes:
-        """What is to be sent next until `is_open`; LostError if the other end is another one."""
+        """Next bytes to send until `is_open`; LostError if the other end is not authentic."""
         try:
             with self._lock:
                 self._tls.do_handshake()
@@ -143,7 +143,7 @@ class Encryption:
         return self._to_network.read() + b"".join(map(self.encrypt, early))
 
     def encrypt(self, data: bytes | memoryview) -> bytes:
-        """What is to be sent for these bytes; nothing before the connection is open.
+        """Encrypted form of these bytes; empty before the connection is open.
 
         LostError if the connection has ended, as `decrypt_into` has found.
         """

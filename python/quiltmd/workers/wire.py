@@ -106,7 +106,7 @@ def _refuse_odd_keys(value: Any) -> None:
 
 
 def _plain(value: Any, arrays: list[np.ndarray[Any, Any]]) -> Any:
-    """What stands in JSON for a value of numpy; an array is added to `arrays`."""
+    """JSON value for a value of numpy; an array is added to `arrays`."""
     if isinstance(value, np.generic):
         return value.item()
     if not isinstance(value, np.ndarray):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What barostats have in common."""
+"""Common base of barostats."""
 
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar

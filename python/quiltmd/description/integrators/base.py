@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What integrators have in common."""
+"""Common base of integrators."""
 
 from __future__ import annotations
 
