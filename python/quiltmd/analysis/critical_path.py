@@ -95,7 +95,7 @@ def _after(span: Span, message: Message) -> float:
 
 
 class _Walk:
-    """Where messages leave from and lead to: spans by (rank, place in the rank's order)."""
+    """Spans that send and use messages, by (rank, place in the rank's order)."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace

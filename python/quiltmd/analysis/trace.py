@@ -67,7 +67,7 @@ class Span:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration, s."""
         return self.end - self.begin
 
 
@@ -106,7 +106,7 @@ class Wait:
 
     @property
     def seconds(self) -> float:
-        """How long it took."""
+        """Duration, s."""
         return self.end - self.begin
 
     @property
@@ -163,7 +163,7 @@ class Trace:
 
     @cached_property
     def ranks(self) -> int:
-        """How many ranks there are."""
+        """Number of ranks."""
         seen = max((span.rank for span in self.spans), default=0) + 1
         return max(seen, len(self.loads))
 
@@ -194,7 +194,7 @@ class Trace:
 
     @property
     def step_in_words(self) -> str:
-        """How long a step takes, recorded and not."""
+        """Time of a step, with and without recording."""
         words = f"{duration(self.seconds_per_step)} a step"
         others = []
         if self.steps < self.stretch and self.stretch_seconds:

@@ -130,7 +130,7 @@ def _typical_times(trace: Trace) -> dict[str, list[float]]:
 
 
 def _work_of(name: str, trace: Trace) -> list[float]:
-    """How much there is to do on each rank; the same where nothing is known."""
+    """Amount of work of each rank; equal for all if it is not known."""
     if len(trace.loads) != trace.ranks:
         return [1.0] * trace.ranks
     if name == _PAIRS or name.startswith(("lists", "build_lists")):

@@ -87,7 +87,7 @@ def main() -> None:
 
 
 def _status() -> int:
-    """With which this process is about to exit."""
+    """Status with which this process will exit."""
     end = sys.exc_info()[1]
     code = end.code if isinstance(end, SystemExit) else int(end is not None)
     return code if isinstance(code, int) else int(code is not None)

@@ -145,7 +145,7 @@ def _parts(settings: dict[str, Any], source: str) -> list[_Part]:
 
 
 def _results(path: Path) -> str:
-    """Where results would be; and what is there already."""
+    """Output folder, and earlier results in it."""
     folder = Folder(path)
     try:
         folder.refuse_to_replace()
@@ -155,7 +155,7 @@ def _results(path: Path) -> str:
 
 
 def _time(parts: list[_Part], system: System, state: State) -> str:
-    """How long all of it would take, by a few steps of the first part that has some."""
+    """Estimated duration, from a few steps of the first part that has steps."""
     timed = next((part.config for part in parts if part.config.run.steps), parts[0].config)
     replicas = 1
     if isinstance(timed, ExchangeConfig):

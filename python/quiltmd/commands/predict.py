@@ -211,7 +211,7 @@ def _counts(text: str) -> list[int]:
 
 
 def _sharing(text: str) -> Sharing | None:
-    """How ranks share PME; None: in the fastest way."""
+    """Sharing of PME among ranks; None: the fastest."""
     if text not in ("auto", *get_args(Sharing)):
         raise QuiltError(f"--pme is auto, {', '.join(get_args(Sharing))}, not '{text}'")
     return None if text == "auto" else cast(Sharing, text)

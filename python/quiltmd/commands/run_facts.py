@@ -21,7 +21,7 @@ from ..running.stages import stages_of
 
 
 def facts_of_folder(folder: Folder) -> dict[str, Any]:
-    """How far it is, what it was run on, and how to go on; QuiltError if it holds no run."""
+    """Progress, device and the command that continues the run; QuiltError without a run."""
     settings, source = folder.settings(), str(folder.config)
     if "exchange" in settings:
         return _exchange(folder, build_config_of(ExchangeConfig, settings, source))

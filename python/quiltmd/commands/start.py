@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the command `quiltmd` begins.
+"""Entry point of the command `quiltmd`.
 
 What must be right before the first large module is imported: that takes a second, in which signals
 may come, and opens files, which must not take the place of a closed stdout or stderr.

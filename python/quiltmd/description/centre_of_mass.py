@@ -30,7 +30,7 @@ _NET = 0.1
 
 @dataclass(frozen=True)
 class CentreOfMass:
-    """How the centre of mass of a system moves.
+    """Motion of the centre of mass of a system.
 
     Attributes
     ----------

@@ -122,7 +122,7 @@ def at_lambdas(system: System, *lambdas: float) -> System:
 
 
 def _restrained(system: System, restraint: BoreschRestraint) -> System:
-    """With this restraint, where there is no other: one strength holds for all."""
+    """The system with this restraint; refuses others, because one factor scales all."""
     tables = system.terms.tables
     others = [one.form.noun for one in tables if one.form.part == "restraint" and len(one)]
     if others:

@@ -105,11 +105,11 @@ class HeatBaths:
         return tuple(group.temperature for group in self.groups) or (self.temperature,)
 
     def strengths(self) -> tuple[float, ...]:
-        """How strongly the baths act: the setting that `coupling` names."""
+        """Coupling strength of each bath: the setting that `coupling` names."""
         return tuple(getattr(bath, self.coupling) for bath in self.groups or (self,))
 
     def frictions(self) -> tuple[float, ...]:
-        """How soon each bath sets a centre of mass at rest in motion, 1/ps; 0: it stays at rest.
+        """Friction with which each bath acts on the centre of mass, 1/ps; 0: it stays at rest.
 
         After a time t a part exp(-2 friction t) of its thermal motion is missing.
         """

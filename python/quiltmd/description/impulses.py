@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How rarely a long-range force may act (r-RESPA)."""
+"""Longest interval between actions of the long-range force (r-RESPA)."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _images(
     i: npt.NDArray[np.integer],
     j: npt.NDArray[np.integer],
 ) -> npt.NDArray[np.float64]:
-    """How many box vectors j lies away from its image nearest to i: (n, 3) whole numbers."""
+    """Numbers of box vectors from the image of j nearest to i to j: (n, 3) whole numbers."""
     images: npt.NDArray[np.float64] = np.round((positions[j] - positions[i]) @ inverse)
     return images
 

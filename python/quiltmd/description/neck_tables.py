@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the neck between two atoms is largest, and how large: GBn and GBn2.
+"""Position and height of the maximum of the neck between two atoms: GBn and GBn2.
 
 By the radii of an atom and of one that screens it, 1.0 to 2.0 A in steps of 0.05: the distance (A)
 at which the integral over the space between two spheres that is too narrow for water has its

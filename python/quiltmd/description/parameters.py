@@ -61,5 +61,5 @@ def _refuse_lennard_jones(system: Any) -> None:
 
 
 def names(system: Any, atoms: Iterable[int]) -> str:
-    """How messages name some atoms of a System."""
+    """Names of some atoms of a System, for messages."""
     return " and ".join(system.topology.describe(int(atom)) for atom in atoms)

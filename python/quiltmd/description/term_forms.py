@@ -125,12 +125,12 @@ class TermForm:
 
     @property
     def the(self) -> str:
-        """With the article for messages about one term: "the bond"."""
+        """Noun with article, for messages about one term: "the bond"."""
         return f"the {self.noun.partition(' ')[2]}"
 
     @property
     def columns(self) -> int:
-        """How many parameters a term has."""
+        """Number of parameters of a term."""
         return len(self.parameters)
 
     @property

@@ -189,7 +189,7 @@ class TermTable(Checked, Mapping[str, Terms]):
         return found
 
     def replaced(self, *changed: Terms) -> TermTable:
-        """With these terms in place of those of the same forms."""
+        """The table with these terms instead of those of the same forms."""
         return TermTable((*self.tables, *changed)) if changed else self
 
 

@@ -101,7 +101,7 @@ class Topology(Checked):
         )
 
     def describe(self, atom: int) -> str:
-        """How messages name an atom (index from 0): "atom 12 (CA of ALA 3)"."""
+        """Name of an atom (index from 0) in messages: "atom 12 (CA of ALA 3)"."""
         residue = self.residue_of_atom[atom]
         place = f"{self.residue_names[residue]} {self.residue_ids[residue]}"
         return f"atom {atom + 1} ({self.atom_names[atom]} of {place})"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast atoms vibrate: what limits time steps and the impulses of r-RESPA."""
+"""Periods of vibrations, which limit time steps and the impulses of r-RESPA."""
 
 from __future__ import annotations
 

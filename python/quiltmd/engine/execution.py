@@ -124,7 +124,7 @@ class Execution:
         )
 
     def resolve(self) -> RunHere | RunInWorkers:
-        """Where an engine runs, the device chosen and the cores divided among ranks.
+        """Place of an engine, with the chosen device and the cores of each rank.
 
         For workers only the number of ranks is resolved here; each of them resolves the rest.
         """
@@ -260,7 +260,7 @@ def core_numbers() -> list[int]:
 
 
 def available_cores() -> int:
-    """How many cores this process may use."""
+    """Number of cores that this process may use."""
     return len(core_numbers())
 
 

@@ -183,7 +183,7 @@ def external_calls(
 def with_external(
     calls: Sequence[ExternalCalls], run: RunHere | RunInWorkers
 ) -> RunHere | RunInWorkers:
-    """Where an engine runs, with forces from outside for it.
+    """Place of an engine, with its external forces.
 
     QuiltError, which names the force, where it is in another process, and cannot be made there.
     """

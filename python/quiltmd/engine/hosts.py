@@ -60,7 +60,7 @@ started_together: list[Process] = []
 
 
 def ranks_of_node(hosts: Sequence[str]) -> int:
-    """How many ranks each host has, where all have as many and next to each other; else 1.
+    """Ranks of each host, if all hosts have as many, with consecutive numbers; otherwise 1.
 
     `hosts` are those of the ranks, in order.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where NVIDIA's NCCL is, by which GPUs of several hosts send each other messages.
+"""Location of NVIDIA's NCCL, for messages between GPUs of several hosts.
 
 The core opens it when a run needs it; a wheel beside this package (nvidia-nccl-cu13 or -cu12) goes
 before what the system has.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an engine runs, once that has been resolved: in this process, or in workers."""
+"""Resolved place of an engine: in this process, or in workers."""
 
 from __future__ import annotations
 

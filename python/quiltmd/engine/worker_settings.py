@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How workers are reached, and what is asked of them."""
+"""Settings of workers."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Tables:
         self._append(ENERGIES, f"{iteration.number},{energies}")
 
     def marks(self) -> dict[str, Mark]:
-        """How far they are, once that is on the disk."""
+        """Marks of the files, after they are synced to disk."""
         for file in self._files.values():
             file.sync()
         return {name: file.mark() for name, file in self._files.items()}

@@ -110,7 +110,7 @@ class Turns:
 
     @contextmanager
     def ending_with_an_error(self) -> Iterator[None]:
-        """Where something fails, nothing more is begun."""
+        """After an error, no further work is begun."""
         try:
             yield
         except BaseException:

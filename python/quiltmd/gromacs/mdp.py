@@ -241,7 +241,7 @@ def _electrostatics(control: Control, entries: Entries, kind: str) -> None:
 def _modifiers(
     control: Control, entries: Entries, electrostatics: str, vdw_type: str, switched: str
 ) -> None:
-    """How interactions end at the cutoff; `switched`: the modifier that vdwtype stands for."""
+    """Modifiers of interactions at the cutoff; `switched`: the modifier for vdwtype."""
     vdw = choice(entries, "vdw-modifier", "potential-shift")
     vdw = switched or vdw
     coulomb = choice(entries, "coulomb-modifier", "potential-shift")

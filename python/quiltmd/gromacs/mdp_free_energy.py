@@ -122,7 +122,7 @@ def _schedule(control: Control, entries: Entries, ends: _Ends, second_states: bo
 
 
 def _gone(value: float, first: bool, last: bool) -> float:
-    """How much of an interaction is gone at GROMACS' lambda, given whether its ends have it."""
+    """Fraction of an interaction gone at GROMACS' lambda, given its presence at both ends."""
     return round(1 - (1 - value) * first - value * last, 12)
 
 

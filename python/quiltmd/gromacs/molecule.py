@@ -412,7 +412,7 @@ def _is_doubled(words: list[str], count: int) -> bool:
 
 
 def _count(line: Line, section: str, function: int) -> int:
-    """How many parameters a term of a function type has; InputError if none is supported."""
+    """Number of parameters of a function type; InputError if it is not supported."""
     count = COUNTS[section].get(function)
     if count is None:
         kind = section.removesuffix("types") + "s"

@@ -201,7 +201,7 @@ def load(
 
 
 def _first_states(system: System, file: Path) -> System:
-    """Without second states, with a warning where there are any."""
+    """The system without second states; warns if there are any."""
     if system.alchemy is None:
         return system
     warnings.warn(
@@ -221,7 +221,7 @@ def _constrained(
     rigid_water: bool,
     hydrogen_mass: float | None,
 ) -> Described:
-    """With constraints and masses as asked for, unless the topology says what they are."""
+    """The system with the requested constraints and masses, unless the topology sets them."""
     if described.complete:
         told = _fixed_constraints_warnings(described.system, constraints, hydrogen_mass, file)
         return replace(described, warnings=described.warnings + told)

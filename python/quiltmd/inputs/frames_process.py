@@ -53,14 +53,14 @@ def receive(stream: IO[bytes], atoms: int) -> Iterator[Frame]:
 
 
 def receive_count(stream: IO[bytes]) -> int:
-    """How many whole frames there are, as the process says; EOFError where it ends before."""
+    """Number of complete frames, from the process; EOFError if the process ends early."""
     if _kind(stream) == b"N":
         return _number(stream)
     raise InputError(_text(stream))
 
 
 def _kind(stream: IO[bytes]) -> bytes:
-    """With what the next record begins; passes warnings on."""
+    """Kind of the next record; passes warnings on."""
     while (kind := _exactly(stream, 1)) == b"W":
         warnings.warn(_text(stream), QuiltWarning, stacklevel=2)
     return kind

@@ -148,7 +148,7 @@ class _Script:
         return done
 
     def _replaced(self, line: int, part: str, value: str) -> str:
-        """With the values of variables and of commands in brackets, of which few are known."""
+        """The word with the values of variables and of the few known commands in brackets."""
         value = self._with_variables(line, value)
         while found := _SUBSTITUTED.search(value):
             result = self._result(found[1], found[2].strip())
@@ -214,6 +214,6 @@ def arithmetic(text: str) -> str | None:
 
 
 def _bare(value: str) -> str:
-    """Without the quotes or braces around it."""
+    """The word without quotes or braces around it."""
     value = value.strip().strip('"').strip()
     return value[1:-1].strip() if value.startswith("{") and value.endswith("}") else value

@@ -168,7 +168,7 @@ def _corrects(forces: list[Any]) -> bool:
 
 
 def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
-    """How an OpenMM System's NonbondedForce treats long distances.
+    """Nonbonded settings from an OpenMM System's NonbondedForce.
 
     `System.from_openmm` keeps the same in `System.nonbonded`, which is what a
     `Simulation` uses where it is given nothing else; this function is for

@@ -105,7 +105,7 @@ class Checkpoint:
 
 
 def previous_path(path: Path) -> Path:
-    """Where the checkpoint before the one at `path` is kept."""
+    """Path of the checkpoint before the one at `path`."""
     return path.with_suffix(f".prev{path.suffix}")
 
 

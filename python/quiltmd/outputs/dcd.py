@@ -172,7 +172,7 @@ class DcdWriter:
         self._file.sync()
 
     def mark(self) -> Mark:
-        """How far the file is now."""
+        """Length and checksum of the file now."""
         return self._file.mark()
 
     def close(self) -> None:

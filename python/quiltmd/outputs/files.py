@@ -176,7 +176,7 @@ def hash_file(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a growing file had been written: `length`, bytes, and a checksum of its end.
+    """Mark of a growing file: `length`, bytes, and a checksum of its end.
 
     Without a checksum (None) any end will do.
     """
@@ -279,7 +279,7 @@ class GrowingFile:
                 )
 
     def mark(self) -> Mark:
-        """How far the file is now."""
+        """Length and checksum of the file now."""
         return Mark(self.length, _checksum(self._tail))
 
     def close(self) -> None:
@@ -312,7 +312,7 @@ class FileWriter:
         self._file.sync()
 
     def mark(self) -> Mark:
-        """How far the file is now."""
+        """Length and checksum of the file now."""
         return self._file.mark()
 
     def close(self) -> None:

@@ -257,7 +257,7 @@ class TrajectoryReporter:
             self._opened[0].sync()
 
     def mark(self) -> Mark:
-        """How far the file is now."""
+        """Length and checksum of the file now."""
         if self._opened is None:
             raise QuiltError(
                 f"{self.path}: a trajectory that checkpoints rely on needs its `simulation` from "
@@ -320,7 +320,7 @@ class Output(Reporter, Protocol):
         """Returns when all of it is on the disk."""
 
     def mark(self) -> Mark:
-        """How far it is now."""
+        """Length and checksum of the file now."""
 
     def close(self) -> None:
         """Closes it."""
@@ -404,7 +404,7 @@ class FunctionReporter:
 
 
 def _end_of_row(file: GrowingFile, columns: str, step: int, every: int) -> int:
-    """Where the last row up to `step` ends; what a kill left of a row does not count."""
+    """End of the last row up to `step`; an incomplete row does not count."""
     header, *rows = file.read(0, file.size()).split(b"\n")[:-1] or [b""]
     if header.rstrip().decode("ascii", "replace") != columns:
         raise QuiltError(f"{file.path}: not a log that this run wrote")

@@ -89,14 +89,14 @@ class TrajectoryWriter(Protocol):
         """Returns when all frames are on the disk."""
 
     def mark(self) -> Mark:
-        """How far the file is now; `sync` comes first."""
+        """Length and checksum of the file now; call `sync` first."""
 
     def close(self) -> None:
         """Closes the file; one without frames is removed."""
 
 
 class Format(ABC):
-    """How the frames of one file become bytes.
+    """Encoder of the frames of one file.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Format(ABC):
         return int(length > 0)
 
     def count(self, frames: int) -> tuple[int, bytes] | None:
-        """Where the head says how many frames there are, and what it then says."""
+        """Place of the number of frames in the header, and the bytes of this number."""
         return None
 
     @property
@@ -216,7 +216,7 @@ class TrajectoryFile:
         self._file.sync()
 
     def mark(self) -> Mark:
-        """How far the file is now."""
+        """Length and checksum of the file now."""
         return self._file.mark()
 
     def close(self) -> None:
@@ -234,7 +234,7 @@ class TrajectoryFile:
             self._count()
 
     def _end_of(self, step: int) -> int:
-        """Where the last frame up to `step` ends; QuiltError if it is missing."""
+        """End of the last frame up to `step`; QuiltError if it is missing."""
         every = self._form.layout.every
         last, end, first = None, 0, None
         for found, place in self._form.frames(self._file):

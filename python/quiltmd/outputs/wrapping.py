@@ -66,7 +66,7 @@ class MoleculeWrapper:
         return wrapped
 
     def _origin(self, centres: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where the cell begins, in fractions of the box."""
+        """Origin of the cell, in fractions of the box."""
         if self._central is None:
             return np.zeros(3)
         # Molecules of a complex may have drifted into different cells: the first one's images.
@@ -79,7 +79,7 @@ class MoleculeWrapper:
 
 
 class MoleculeUnwrapper:
-    """Where molecules have moved to from frame to frame, whatever box a barostat makes.
+    """Follows molecules from frame to frame, also if a barostat changes the box.
 
     A molecule moves from one frame to the next as its image in the cell around the origin does, or
     that image's nearest image in the next frame (von Buelow, Bullerjahn and Hummer, J. Chem. Phys.

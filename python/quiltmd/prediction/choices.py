@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ways to share PME, the reach of patches, multiple time steps and placement compare."""
+"""Comparison of ways to share PME, patch reach, multiple time steps and placement."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Shape:
-    """How ranks are joined, as far as their assignment heeds it.
+    """Shape of the network between ranks, for their assignment.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Plan:
 
     @property
     def count(self) -> int:
-        """How many ranks there are."""
+        """Number of ranks."""
         return len(self.ranks["atoms"])
 
     def of_step(self) -> dict[str, NDArray[np.int64]]:

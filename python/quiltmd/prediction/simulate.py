@@ -18,7 +18,7 @@ Times = NDArray[np.float64]
 
 @dataclass
 class Step:
-    """How a simulated step went, us.
+    """Times of a simulated step, us.
 
     `begin`, `end` are by task, `sent` and `arrived` by message; `cause` is the task (from 0 on) or
     the message (from -2 on downwards) that a task came last after, -1 for none.

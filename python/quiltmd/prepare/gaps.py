@@ -150,7 +150,7 @@ def _connected(kind: str, first: gemmi.Residue, second: gemmi.Residue) -> bool:
 
 
 def _cut(structure: Structure, gaps: list[Gap]) -> Structure:
-    """With chains cut at these gaps."""
+    """The structure with chains cut at these gaps."""
     pieces: list[Piece] = []
     for number, piece in enumerate(structure.pieces):
         cuts = [gap.after + 1 for gap in gaps if gap.piece == number]

@@ -156,7 +156,7 @@ def _notes(model: Model, ph: float, protonation: Mapping[str, str]) -> list[Note
 
 
 def note_metals(model: Model) -> Model:
-    """With notes of cysteines, histidines and acids that bind metals, whose states matter."""
+    """The model with notes of cysteines, histidines and acids that bind metals."""
     unit = import_openmm().unit
     places = np.array(model.positions.value_in_unit(unit.nanometer))
     atoms = list(model.topology.atoms())
@@ -195,7 +195,7 @@ def find_disulphides(model: Model) -> list[tuple[str, str]]:
 
 
 def note_disulphides(model: Model) -> Model:
-    """With notes of the disulphide bonds, and of cysteines that are near each other without one."""
+    """The model with notes of disulphide bonds, and of near cysteines without a bond."""
     bonded = find_disulphides(model)
     if not bonded:
         return model.noting(Note("disulphide bonds", "None."))

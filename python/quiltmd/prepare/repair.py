@@ -70,7 +70,7 @@ def drawing(seed: int) -> Iterator[None]:
 
 
 def replace_residues(structure: Structure, replacements: Mapping[str, str]) -> Structure:
-    """With residues renamed, and without atoms that the new ones do not have.
+    """Renames residues, and removes atoms that the new residues do not have.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def refuse_unknown_residues(
 
 
 def note_kept(structure: Structure) -> Structure:
-    """With a note of what is kept besides proteins and nucleic acids."""
+    """The structure with a note of kept residues other than proteins and nucleic acids."""
     kept = [
         label(piece.chain, residue)
         for piece in structure.pieces

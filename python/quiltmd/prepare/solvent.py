@@ -231,7 +231,7 @@ def _sphere(model: Model) -> tuple[npt.NDArray[np.float64], float]:
 
 
 def _without_far_water(model: Model, centre: npt.NDArray[np.float64], radius: float) -> Model:
-    """Without water of the input that would overlap with images of others."""
+    """The model without water of the input that would overlap with images of other atoms."""
     places = _places(model)
     far = [
         residue

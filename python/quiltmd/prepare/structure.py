@@ -137,7 +137,7 @@ def read_structure(
 
 
 def remove_residues(structure: Structure, names: Collection[str]) -> Structure:
-    """Without the residues of these names.
+    """Removes the residues with these names.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def remove_residues(structure: Structure, names: Collection[str]) -> Structure:
 
 
 def remove_water(structure: Structure) -> Structure:
-    """Without the water molecules of the input."""
+    """Removes the water molecules of the input."""
     number = sum(is_water(residue) for _, residue in structure.residues())
     kept = _filtered(structure, lambda residue: not is_water(residue))
     text = f"Removed: the {number} water molecules of the input."
@@ -167,7 +167,7 @@ def remove_water(structure: Structure) -> Structure:
 
 
 def remove_hydrogens(structure: Structure) -> Structure:
-    """Without hydrogens, which `add_hydrogens` builds anew."""
+    """Removes all hydrogens; `add_hydrogens` builds new ones."""
     number = sum(atom.is_hydrogen() for _, residue in structure.residues() for atom in residue)
     pieces = []
     for piece in structure.pieces:

@@ -123,7 +123,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _settle_trajectories(self) -> Config:
-        """Where trajectory.dcd is neither asked for nor declined, it is there if no other is."""
+        """By default trajectory.dcd is written only if there is no other trajectory."""
         names = [Path(section.file).name for section in self.trajectory]
         for name in names:
             if names.count(name) > 1 or name == TRAJECTORY:
@@ -140,7 +140,7 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _choose_integrator(self) -> Config:
-        """Where no kind is given, it is the one that ensemble and thermostat need."""
+        """The default of the kind follows from ensemble and thermostat."""
         if self.integrator.kind is None:
             kind = kind_of_integrator(self.integrator.ensemble, self.thermostat.kind)
             integrator = self.integrator.model_copy()  # which does not count it as given

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How atoms move: the sections [integrator], [thermostat] and [barostat] of a configuration."""
+"""Sections [integrator], [thermostat] and [barostat] of a configuration."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast a run will be on this machine: a few of its steps, of which nothing is written."""
+"""Estimated speed of a run on this machine, from a few steps; no file is written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DAY = 86400.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long steps and iterations of a minimisation take, s, and on which device."""
+    """Time of a step and of an iteration of the minimisation, s, and the device."""
 
     step: float
     iteration: float

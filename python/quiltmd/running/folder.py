@@ -38,7 +38,7 @@ _TRAJECTORY = ("", ".pdb", ".cif")  # with the structure of what was selected
 
 
 class Folder:
-    """Where the files of a run lie.
+    """Folder of the files of a run.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def _copy(source: Path, to: Path) -> None:
 
 
 def _moved(path: Path, files: list[Path], backup: Path) -> Path:
-    """Where an input is when these files have gone to the backup."""
+    """Path of an input after these files were moved to the backup."""
     # An input may be reached by a link, or be one.
     names = (Path(os.path.realpath(path)), Path(os.path.realpath(path.parent)) / path.name)
     for file in files:

@@ -65,12 +65,12 @@ class Profile:
 
     @property
     def first_step(self) -> int:
-        """Where the stretch begins."""
+        """First profiled step."""
         return self.trace.first_step
 
     @property
     def steps(self) -> int:
-        """How many steps were recorded."""
+        """Number of recorded steps."""
         return self.trace.steps
 
     def rows(self) -> list[Row]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where and when something was measured: written into every result of a benchmark."""
+"""Machine and date of a measurement, written to every result of a benchmark."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def commit() -> str:
 
 
 def build() -> dict[str, str]:
-    """How the core was compiled: compiler, cuda, commit; "" for what is not known."""
+    """Build of the core: compiler, cuda, commit; "" if unknown."""
     try:
         found: dict[str, str] = load_core().describe_build()
     except (QuiltError, AttributeError):  # there is none, or an older one

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far the solute has moved from its first frame: root-mean-square deviation after fitting.
+"""RMSD of the solute from its first frame, after fitting.
 
 Of the heavy atoms of the largest molecule that is neither water nor an ion; of a protein its
 backbone alone.  Fitted by Kabsch, Acta Cryst. A 32, 922 (1976).

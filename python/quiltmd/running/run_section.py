@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run begins, how far it goes and where: the section [run] of a configuration."""
+"""Start, length and devices of a run: the section [run] of a configuration."""
 
 from __future__ import annotations
 

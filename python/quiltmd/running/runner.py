@@ -46,7 +46,7 @@ from .stopping import Stopping
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: the step it reached, whether it was interrupted, its mean speed, ns/day.
+    """Outcome of a run: last step, whether it was interrupted, mean speed, ns/day.
 
     `signal` is the one that interrupted it; None where its time was up.
     """
@@ -428,7 +428,7 @@ def _advance(
 
 
 def _with_hills(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> _Run:
-    """With the hills so far, where there is metadynamics."""
+    """The run with the hills so far, if it has metadynamics."""
     settings, path = run.config.metadynamics, run.folder.hills
     if settings is None:
         return run

@@ -65,7 +65,7 @@ class Stage:
 
     @property
     def folder(self) -> Folder:
-        """Where its results are."""
+        """Folder of its results."""
         return Folder(self.config.output.dir, self.config.file_names())
 
     def is_done(self) -> bool:

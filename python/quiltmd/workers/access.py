@@ -50,7 +50,7 @@ class FullError(AccessError):
 
 
 def default_key_file() -> Path:
-    """Where keys are kept unless told otherwise."""
+    """Default path of the key file."""
     home = os.environ.get("XDG_CONFIG_HOME")
     return (Path(home) if home else Path.home() / ".config") / "quiltmd" / "key"
 

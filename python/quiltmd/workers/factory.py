@@ -93,7 +93,7 @@ def _team(
 
 
 def sharing_cores(places: list[Place]) -> list[int]:
-    """How many of the places have the cores that each has."""
+    """For each place, the number of places that use the same cores."""
     if started_together:
         cores = [cores_of(place) for place in places]
         return [cores.count(own) for own in cores]

@@ -61,7 +61,7 @@ _secret = b""  # of these processes
 
 
 def launched() -> int:
-    """How many processes a launcher says that it has started together, this one among them."""
+    """Number of processes started by the launcher, including this one."""
     for name in _COUNTS:
         if os.environ.get(name, "").isdecimal():
             return int(os.environ[name])
@@ -213,7 +213,7 @@ def _watch(lifeline: socket.socket) -> None:
 
 
 class Door:
-    """Where a process lets in those who have the secret.
+    """Listener that admits processes that have the secret.
 
     Each connection is admitted by a thread of its own: some say nothing, and keep nobody out.
     """

@@ -29,7 +29,7 @@ _NUMBER = 4  # bytes of a rank
 
 @dataclass(frozen=True)
 class Address:
-    """Where a worker waits for others.
+    """Address at which a worker waits for others.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Address:
 
 
 class Meeting:
-    """Where one worker waits for those of higher rank.
+    """Listener of a worker for workers with higher ranks.
 
     Parameters
     ----------

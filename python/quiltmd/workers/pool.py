@@ -75,7 +75,7 @@ PHASES = ("noticed", "started", "restored", "repeated")
 
 
 class _Stopwatch:
-    """How long the phases of a replacement take."""
+    """Times of the phases of a replacement."""
 
     def __init__(self, called: float) -> None:
         self.begun = self._last = time.monotonic()
@@ -332,7 +332,7 @@ class WorkerPool:
         return self.saved
 
     def count_error(self, worker: PoolWorker) -> int:
-        """How many wrong results its device has had, this one included."""
+        """Number of wrong results of its device, including this one."""
         self._errors[worker.place] += 1
         return self._errors[worker.place]
 

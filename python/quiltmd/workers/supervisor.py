@@ -42,7 +42,7 @@ _FIRST_PIECE = 600.0  # s, while nothing is known of its speed
 
 @dataclass
 class _Pace:
-    """How long a step takes, of the slowest lately."""
+    """Recent time of a step of the slowest device."""
 
     seconds: float | None = None
 

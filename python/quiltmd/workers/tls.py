@@ -165,7 +165,7 @@ class Encryption:
             self._from_network.write(data)
 
     def decrypt_into(self, target: memoryview) -> int:
-        """How many bytes were put there; none where more must be taken in first.
+        """Number of decrypted bytes; 0 if more bytes must be received first.
 
         LostError if bytes were changed on their way, or the other end has closed the connection
         or does not have the token.
