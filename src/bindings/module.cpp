@@ -131,7 +131,7 @@ void add_hills(Engine& engine, const Rows<5>& axes, const Rows<5>& hills) {
   engine.add_hills(of, added);
 }
 
-// What a function gives that needs no Python meanwhile.
+// Result of a function that does not need Python while it runs.
 template <class Function>
 auto released(const Function& function) {
   nb::gil_scoped_release release;

@@ -12,10 +12,10 @@ namespace quiltmd {
 // interaction is not Lennard-Jones, or a C6 is negative.
 std::vector<double> dispersion_coefficients(const System& system);
 
-// What atoms have with themselves on the mesh, taken back: alpha^6/12 sum of C6, kJ/mol.
+// Interaction of atoms with themselves on the mesh, subtracted: alpha^6/12 sum of C6, kJ/mol.
 double dispersion_self_energy(const System& system, double alpha);
 
-// What a mesh leaves of 1/r^6 to pairs, g(alpha r)/r^6 (math/smooth_dispersion.h).
+// Part of 1/r^6 that is not on the mesh, g(alpha r)/r^6 (math/smooth_dispersion.h).
 struct DirectDispersion {
   double value;  // at a distance
   double tail;   // the integral of it times r^2 from there to infinity

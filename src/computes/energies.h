@@ -25,7 +25,7 @@ inline constexpr int kEnergyKinds = kFirstEnergy[kTermForms];
 template <class Form>
 inline constexpr int kEnergyOf = kFirstEnergy[TermForms::index_of<Form>()];
 
-// What lies behind the kinds of energies where there are alchemical atoms, in steps with energies.
+// Entries after the kinds of energies, for alchemical atoms in steps with energies.
 struct AlchemicalSums {
   // Energies of the mesh of the change of charges, all kinds up to kTermEnergies: kReciprocal is half the
   // product of the change with itself.

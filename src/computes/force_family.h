@@ -61,15 +61,15 @@ struct Work {
   bool apart = false;
 };
 
-// What ranks hand over when a family's work of a phase is done: arrays by slot. Integers are summed, so that
-// no result depends on ranks.
+// Handover after the work of a family in a phase: arrays by slot. Integers are summed, so that no result
+// depends on ranks.
 struct Handover {
-  // What has been found for owned atoms, to their proxies.
+  // Values of owned atoms, sent to their proxies.
   std::vector<float*> values = {};
-  // What has been added for proxies, to the owners of these, who add it to theirs. Zero when a step begins:
-  // the schedule clears those of proxies, and work of a later phase those of owned atoms.
+  // Sums over proxies, sent to the owners, who add them to theirs. Zero when a step begins: the schedule
+  // clears the sums of proxies, and work of a later phase clears those of owned atoms.
   std::vector<int64_t*> sums = {};
-  // What each rank has found of the same few numbers, wherever its atoms are: every rank gets the totals.
+  // A few numbers that each rank has calculated, wherever its atoms are: every rank gets the totals.
   struct Total {
     int64_t* sums;
     int count;
@@ -86,7 +86,7 @@ struct PlacedTerms {
   int kinds = 0;
 };
 
-// What is made anew in a rebuild, on one rank.
+// Data that are rebuilt, on one rank.
 class Rebuilt {
  public:
   virtual ~Rebuilt() = default;
@@ -114,7 +114,7 @@ class ForceFamily : public Rebuilt {
   virtual void take_lambdas(const Lambdas&) {}
 };
 
-// What families are made of, on one rank.
+// Arguments for making families, on one rank.
 struct FamilySetup {
   const SlotMemory& slots;  // and in it the system
   const NonbondedSettings& nonbonded;

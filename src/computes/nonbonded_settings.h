@@ -10,8 +10,8 @@
 
 namespace quiltmd {
 
-// How van der Waals interactions end at the cutoff: see forms/lennard_jones_switched.h; or that they do not,
-// since a mesh has the rest: forms/lennard_jones_on_mesh.h.
+// Ending of van der Waals interactions at the cutoff: see forms/lennard_jones_switched.h; or none, because a
+// mesh has the rest: forms/lennard_jones_on_mesh.h.
 enum class Switching { kNone, kPotential, kCharmm, kCharmmForce, kGromacsForce, kMesh };
 
 // Electrostatics: charges within the cutoff only, with the field of a uniform medium beyond it, or the sum

@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// What a family's reference is given.
+// Arguments of a family's reference.
 struct ReferenceInput {
   const System& system;  // in internal order; alchemical atoms are ghosts
   const NonbondedSettings& nonbonded;

@@ -18,8 +18,8 @@ struct Assignment {
   bool operator==(const Assignment&) const = default;
 };
 
-// How ranks are joined: a number of ranks in each node, node by node in their order, and nodes as a torus,
-// z fastest. Not all nodes need have ranks. By default a node each, in a row.
+// Network of the machine: a number of ranks in each node, in order, and nodes in a torus, z fastest. Not all
+// nodes need have ranks. By default one rank in each node, in a row.
 struct MachineShape {
   int ranks = 1;
   int of_node = 1;
@@ -51,7 +51,7 @@ Assignment ribbons(const std::vector<double>& weights, int ranks);
 // The patch of a compute and its half shell, ascending.
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute);
 
-// What one rank holds and exchanges.
+// Atoms that one rank holds and exchanges.
 struct Exchange {
   int rank;
   std::vector<int> patches;  // ascending

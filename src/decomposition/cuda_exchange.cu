@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- Steps ---------------------------------------------------------------------------------
 
-// What becomes of atom m of a message, by operation.
+// Treatment of atom m of a message, for each operation.
 __device__ __forceinline__ void exchange_atom(const SendPositions& op, int m) {
   write_position<DeviceWords>(op, op.out.buffer(), op.out.number.get(), m);
 }

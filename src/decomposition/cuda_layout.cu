@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads)
   if (bucket >= 0 && at < buckets.room) buckets.members[bucket * buckets.room + at] = n;
 }
 
-// What this thread and its like on other blocks add up for the patches before `end`.
+// Sum of this thread and its counterparts in other blocks over the patches before `end`.
 __device__ __forceinline__ long long sum_before(const int64_t* tally, int end) {
   long long sum = 0;
 #pragma unroll 4

@@ -24,7 +24,7 @@ enum EnergyKind {
   kTermEnergies
 };
 
-// What is around the molecules of a system, besides what is simulated as atoms.
+// Surroundings of the molecules that are not simulated as atoms.
 enum class Solvent { kNone, kImplicit };
 
 // Names in logs of the potential energies that force families add to, each where the system has `least`.

@@ -68,7 +68,7 @@ QMD_HD void write_migrant_count(MessageWord* out, uint32_t number, const Migrant
   Words::put(out, number, groups, atoms, check_of(groups, atoms));
 }
 
-// How many a message has; none where that is not known.
+// Number of values in a message; 0 if unknown.
 template <class Words>
 QMD_HD Migrants read_migrant_count(const ReceiveMigrants& op, const MessageWord* in,
                                    uint32_t number) {
@@ -93,7 +93,7 @@ QMD_HD void read_migrant(const ReceiveMigrants& op, const MessageWord* in, uint3
                              op.position[slot + a], op.velocity[slot + a]);
 }
 
-// What is there once all have been appended.
+// Counts after all migrants have been appended.
 QMD_HD void count_migrants(const ReceiveMigrants& op, const Migrants& arrived) {
   const int groups = *op.groups_before + arrived.groups;
   const int slots = *op.slots_before + arrived.atoms;
@@ -118,7 +118,7 @@ QMD_HD PlacedPatch proxy_patch(const ReceiveCounts& op, int k, const MessageWord
   return {op.numbers[k], 0, atoms, 0, 0, cell_of(op.numbers[k], op.cells)};
 }
 
-// What a padding slot of a proxy holds, as place_padding() does for owned patches.
+// Contents of a padding slot of a proxy, as place_padding() for owned patches.
 QMD_HD void place_proxy_padding(const Slots& s, int patch, int slot) {
   const float far_off = kFarAway * static_cast<float>(patch + 1);
   s.local[slot] = {far_off, far_off, far_off, 0};

@@ -18,7 +18,7 @@ using MessageRoom = int;
 MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t atoms,
                          MessageRoom room);
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);
-// What a rank with this plan may be sent by the others.
+// Room for messages to a rank with this plan from other ranks.
 RemoteRoom remote_room(const System& system, const RankPlan& plan, const std::vector<int>& peers,
                        MessageRoom room);
 

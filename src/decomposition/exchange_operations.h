@@ -234,7 +234,7 @@ struct ReceiveValues {
   }
 };
 
-// What this rank has added for each proxy, whose sums are left zero.
+// Sends the sums that this rank has added for each proxy, and sets them to zero.
 struct ReturnSums {
   static constexpr const char* kName = "return_sums";
   PatchExchange exchange;
@@ -249,7 +249,7 @@ struct ReturnSums {
   }
 };
 
-// What another rank has added for owned atoms, added to their sums.
+// Adds the sums of another rank to those of owned atoms.
 struct AddSums {
   static constexpr const char* kName = "add_sums";
   PatchExchange exchange;

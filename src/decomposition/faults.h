@@ -18,10 +18,10 @@ enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 // box was scaled by the largest strain allowed.
 enum BoxFault : int32_t { kPatchGridChange = 1, kStrainLimit = 2 };
 
-// What may turn out to have too little room, and is made larger then: ForceFamily::make_room.
+// Rooms that may turn out too small and are then enlarged: ForceFamily::make_room.
 enum Room { kListEntries, kInteriorLists, kBoundaryLists, kRooms };
 
-// What a step found wrong; checked when a block of steps ends. All zero: all is well.
+// Faults found in steps; checked at the end of a block of steps. All zero: no faults.
 struct Faults {
   int64_t violation_step;   // first step (plus 1) at which an atom moved beyond the Verlet buffer
   int64_t blowup_step;      // first step (plus 1) with a coordinate that is not a number or a
@@ -36,7 +36,7 @@ struct Faults {
   uint32_t damaged;             // the inlet of a message that is not as it was sent
   int32_t refused;              // a rebuild met one of these and left layout, lists and start alone
 
-  // What an operation uses that reports faults unless the layout was refused: reports may come in any
+  // Memory use of an operation that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
   static void reports(MemoryUses& uses, Faults* const& faults) {
     uses.note_part(Access::kAdd, "faults", faults, 0, offsetof(Faults, refused));

@@ -68,7 +68,7 @@ void sort_groups(const PlaceGroups& op, ThreadGroup& threads) {
     PlacedPatch& patch = op.patches[p];
     patch.start = slots;
     slots += padded_slots(patch.atoms);
-    // What does not fit is left out, so that nothing is written beyond the end.
+    // Atoms without room are left out, so that nothing is written beyond the end.
     if (slots > op.slot_capacity) patch.start = patch.atoms = patch.groups = 0;
   }
   if (outgrows_share(op, begin.back(), slots)) op.faults->share_overflow = 1;

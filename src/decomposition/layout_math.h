@@ -124,7 +124,7 @@ QMD_HD void check_patches(const CheckPatches& op) {
     op.faults->box |= kPatchGridChange;
 }
 
-// How many layers in a row, around the boundary, have all the atoms.
+// Largest number of consecutive layers, around the boundary, that contain all atoms.
 QMD_HD int layers_in_use(const int32_t* used, int cells) {
   int longest = 0, empty = 0;
   for (int k = 0; k < 2 * cells; ++k) {

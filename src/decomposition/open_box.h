@@ -18,7 +18,7 @@
 
 namespace quiltmd {
 
-// How far atoms are spread, nm.
+// Extent of the atoms, nm.
 struct Spread {
   Vec3d low, high;
 };

@@ -39,8 +39,8 @@ struct ClusterBounds {
   Vec3f centre, half;
 };
 
-// What goes on from step to step besides the atoms: the heat of the rank, and the variables of the step
-// plan (integrators/step_plan.h), the same on all ranks.
+// Numbers that continue from step to step besides the atoms: the heat of the rank, and the variables of the
+// step plan (integrators/step_plan.h), which are the same on all ranks.
 struct RunNumbers {
   int64_t* heat;
   double* variables;

@@ -198,7 +198,7 @@ class Moves {
     return owner == rank ? 0
                          : carriage_.atoms[at(patch)] * (1 + carriage_.machine.hops(owner, rank));
   }
-  // What proxies cost more if a rank took a compute from the one that has it.
+  // Additional cost of proxies if a rank took a compute from another rank.
   double added(int compute, int rank) const {
     const int present = result.compute_rank[at(compute)];
     double sum = 0;

@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// What one rank sends another in a step.
+// Traffic from one rank to another in a step.
 struct Traffic {
   int from, to;
   int64_t bytes;
@@ -34,7 +34,7 @@ struct MeasuredCosts {
   std::vector<double> cost;  // by compute
 };
 
-// What a proxy costs: its atoms, once for the message and once for each link that it passes.
+// Cost of a proxy: its atoms, once for the message and once for each link that it passes.
 struct Carriage {
   MachineShape machine;
   std::vector<double> atoms;  // of each patch

@@ -28,7 +28,7 @@ struct SlotRoom {
 };
 // For a whole system, wherever its atoms are.
 SlotRoom whole_system(const System& system, const PatchGrid& grid);
-// What a rank of several holds besides its own atoms.
+// Room of a rank for data other than its own atoms.
 struct RemoteRoom {
   size_t arriving_groups = 0, arriving_atoms = 0;  // in one rebuild
   size_t proxy_atoms = 0;
@@ -71,8 +71,8 @@ class SlotMemory {
 
   // The groups as they lie, to find out which patches they belong to.
   BinGroups bin_groups() const { return bin(current, group_count.data()); }
-  // What an epoch starts from, if it may have to be redone: the present state and numbers; and the
-  // numbers as they were. The state itself is restored by SetState.
+  // Saves the start of an epoch, which may have to be redone: the present state and numbers, and the earlier
+  // numbers. SetState restores the state itself.
   void save_start();
   void restore_numbers();
 
@@ -111,9 +111,9 @@ class SlotMemory {
   int current = 0;
   Buffer<Vec3d> positions[2], velocities[2];
   Buffer<Vec3d> reference;  // positions when the lists were built
-  // What an epoch may have to be redone from.
+  // Start of an epoch, from which it may have to be redone.
   Buffer<Vec3d> start_position, start_velocity;
-  // What force kernels read and write, proxies included (Slots).
+  // Arrays that force kernels read and write, including proxies (Slots).
   Buffer<Float4> local, low, long_range;
   Buffer<Float2> pair_numbers;
   Buffer<int32_t> atom, cluster_patch;

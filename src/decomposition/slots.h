@@ -51,13 +51,13 @@ struct Slots {
   Vec3d* position;   // unwrapped, nm
   Vec3d* velocity;   // nm/ps
   Vec3d* reference;  // position when the lists were built
-  // What kernels read, owned atoms and proxies.
+  // Arrays that kernels read, of owned atoms and proxies.
   Float4* local;         // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
   Float4* low;           // what single precision left of the position; w unused
   Float2* pair_numbers;  // of the pair form, such as (sigma/2, 2 sqrt(eps)), or a type index
   int32_t* atom;         // internal index, -1 for padding
   int32_t* patch;        // by cluster: index into the PlacedPatch array
-  // What kernels write.
+  // Arrays that kernels write.
   int64_t* force[3];   // short-range and bonded, fixed point
   Float4* long_range;  // force of the long-range sum, kJ/mol/nm; w unused
 

@@ -54,7 +54,7 @@ concept Operation = std::is_trivially_copyable_v<Op> && requires(const Op& op, M
   op.memory(uses);  // names every pointer with its access, see memory_use.h
 };
 
-// What devices know of an operation besides its parameters.
+// Identity of an operation for devices, besides its parameters.
 struct OperationKey {
   uint32_t id;
   const char* name;
@@ -74,7 +74,7 @@ struct KnownOperation {
   size_t bytes;  // of its parameters
 };
 
-// What a device can do, for those who choose how to use it.
+// Capabilities of a device, for code that chooses how to use it.
 struct Capabilities {
   bool records = false;  // it runs recorded sequences with less delay than single launches
   bool runs_at_once =
@@ -97,7 +97,7 @@ struct DeviceDescription {
 // Seconds of a clock that never jumps.
 double clock_seconds();
 
-// What took place on a stream, and when: seconds of that clock.
+// Work on a stream, with its times in seconds of that clock.
 struct Span {
   std::string name;
   Stream stream;

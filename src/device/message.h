@@ -45,7 +45,7 @@ struct Outlet {
   }
 };
 
-// What ends all waiting of a rank's kernels.
+// State that ends all waiting of a rank's kernels.
 struct Waiting {
   static constexpr uint32_t kStopped = ~0u;
   uint32_t overdue;  // name of an inlet whose words did not come in time, or kStopped; 0: wait on
@@ -76,9 +76,9 @@ QMD_HD bool is_damaged(const MessageWord& word) {
 
 // ---- Marks ---------------------------------------------------------------------------------
 
-// What is large and needed whole, kernels write straight into the arrays of the other ranks that they
-// reach. A *mark* is a message of one word, which says that all of it is there: the last block of a
-// kernel to end sends one to each rank concerned. Those are on one host, a device each:
+// Kernels write large data that are needed whole directly into the arrays of other ranks. A *mark* is a
+// message of one word, which says that all data are there: the last block of a kernel to end sends a mark to
+// each rank concerned. These ranks are on one host, with one device each:
 inline constexpr int kMaxMarks = 7;
 
 struct MarksSent {
@@ -99,7 +99,7 @@ struct MarksAwaited {
   void memory(MemoryUses& uses, Access) const { QMD_USES(kRead, from); }
 };
 
-// How kernels of a CPU write and read words: there messages have come before a kernel reads them.
+// Access of CPU kernels to words: messages have arrived before a kernel reads them.
 struct HostWords {
   static void put(MessageWord* to, uint32_t number, uint32_t a, uint32_t b, uint32_t c) {
     *to = {{a, b, c}, number};

@@ -39,7 +39,7 @@ struct RescaleCell {
   }
 };
 
-// How much higher than its reference the pressure along an axis is, kJ/mol/nm^3.
+// Excess of the pressure along an axis over the reference, kJ/mol/nm^3.
 QMD_HD double excess_pressure(const RescaleCell& op, const Box& box, int axis) {
   const PressureBath& bath = op.cell.conditions->pressure_bath;
   const double volume = box.volume();

@@ -20,7 +20,7 @@ inline constexpr int kGroupLanes = kMaxGroupSize;
 
 __device__ inline int own_place() { return threadIdx.x % kGroupLanes; }
 
-// What the lane of atom `i` of the same group has. All lanes of the group come here together.
+// Value of the lane of atom `i` of the same group. All lanes of the group call this together.
 __device__ inline double of_atom(double own, int i) {
   const unsigned first = threadIdx.x & 31u & ~(kGroupLanes - 1u);
   return __shfl_sync(((1u << kGroupLanes) - 1) << first, own, i, kGroupLanes);

@@ -18,7 +18,7 @@ inline constexpr int kGroups = 64;
 
 // ---- Groups of a block ---------------------------------------------------------------------
 
-// What all groups of a kernel need: a word a lane copies it.
+// Common data of all groups of a kernel: each lane copies one word.
 struct StageUniforms {
   int64_t step;  // before it is counted
   HeatBath bath;
@@ -199,7 +199,7 @@ __device__ inline void report_constraint(const GroupWork& work, int64_t step, Pl
                work.constants.group_start[placed.group]);
 }
 
-// What a displacement from the reference position of atom `i` of a group means.
+// Checks a displacement from the reference position of atom `i` of a group.
 __device__ inline void check_displacement(const GroupWork& work, int64_t step, double displacement2,
                                           PlacedGroup placed, int i) {
   if (displacement2 <= work.buffer_limit2) return;
@@ -211,7 +211,7 @@ __device__ inline void check_displacement(const GroupWork& work, int64_t step, d
   }
 }
 
-// What follows from the new position of atom `i` of a group.
+// Stores data that follow from the new position of atom `i` of a group.
 __device__ inline void note_position(const GroupWork& work, const Slots& slots, int64_t step,
                                      PlacedGroup placed, ShapeCode code, Vec3d origin, int i,
                                      Vec3d position) {

@@ -98,7 +98,7 @@ struct LaneStar : LaneAtom {
     for (int k = 0; k < kStarBonds; ++k) row[k] = of_place(own, k + 1);
     return star_inverse(row);
   }
-  // What multipliers do to the heavy atom, and to that of the own bond but for the sign.
+  // Effect of multipliers on the heavy atom, and, with the opposite sign, on the atom of the own bond.
   __device__ Vec3d impulse_of_heavy(Vec3d from, Vec3d multiplier) const {
 #pragma unroll
     for (int k = 0; k < kStarBonds; ++k) from += (heavy * multiplier[k]) * edge[k];
@@ -153,7 +153,7 @@ struct LaneStar : LaneAtom {
 // once.
 inline constexpr int kLaneThreads = kLanes * kGroups + 32;
 
-// What lanes would otherwise find only once they have their group's shape.
+// Data that lanes would otherwise find only when they have their group's shape.
 struct LaneGroups : BlockGroups {
   int first_atom[kGroups], atoms[kGroups];
 };

@@ -7,8 +7,8 @@
 
 namespace quiltmd {
 
-// What a stage reads and writes besides positions and velocities.
-// kThermostat: of every step, drawn for a block of slots at a time.
+// Noise that a stage reads, besides positions and velocities. kThermostat: for every step, drawn for a block
+// of slots at a time.
 enum class Noise { kNone, kThermostat, kVelocities, kCollisions };
 enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 
@@ -23,7 +23,7 @@ enum class Stores { kNothing, kVelocities, kPositions, kBoth };
 //   clears(): whether to clear the forces that were read
 //   counter(): null, or {step, 0}, to count the step once all blocks have read it
 
-// What groups add up, in fixed point.
+// Sums over groups, in fixed point.
 struct Sums {
   int64_t value[kKineticSums];
 };

@@ -26,7 +26,7 @@ inline constexpr int kTileWarps = 2, kTileThreads = 32 * kTileWarps, kTileBlocks
 // Slots of a tile in shared memory. Of larger groups fewer are taken at a time.
 inline constexpr int kTileSlots = 4 * kTileGroups;
 
-// What copies bring. Each arrives once or more in a tile, in rounds whose parities are bits.
+// Data that copies bring. Each arrives once or more in a tile, in rounds whose parities are bits.
 enum Arriving { kState, kOtherState, kReference };
 struct Rounds {
   uint32_t parities = 0;
@@ -167,7 +167,7 @@ __device__ inline void fetch_reference(const Slots& s, const Piece& piece, TileM
   here.fetch(memory.reference, s.reference + piece.copied_begin(), count);
 }
 
-// What was copied as if it were all there is: slots count from its beginning.
+// View of copied data as if there were no others: slots count from the beginning of the copy.
 __device__ inline Slots view_of(const Slots& s, const Piece& piece, TileMemory& memory,
                                 TileState& state) {
   Slots view{};
@@ -253,7 +253,7 @@ __device__ void move_group(const Stage& stage, const Slots& slots, const Vec3f* 
   store(slots, own.placed.slot, g, kMoves<Stage>, kSpeeds<Stage>);
 }
 
-// What goes with positions of atoms and is needed only when they have moved.
+// Data that belong to positions of atoms and are needed only when atoms have moved.
 struct PlaceData {
   Vec3d origin;
   float charge[kStarAtoms];
@@ -334,8 +334,8 @@ __device__ void move_piece(const Stage& stage, const StageUniforms& uniforms, co
 
 extern __shared__ float4 tile_memory[];
 
-// What only stages and rebuilds write is read while the last kernel of the forces still runs; see
-// run_staged(). kOthers: there are groups that are neither waters nor stars.
+// Data that only stages and rebuilds write are read while the last kernel of the forces still runs; see
+// run_staged(). kOthers: there are groups other than waters and stars.
 template <bool kOthers, class Stage>
 __device__ void run_tiles(const Stage& stage, const StageUniforms& uniforms, const int64_t* zeros,
                           int count, const TileOrder& order, Sums& sums) {

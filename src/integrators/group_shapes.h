@@ -18,8 +18,8 @@ namespace quiltmd {
 enum class GroupClass : uint32_t { kWater, kStar, kGeneral };
 inline constexpr int kGroupClasses = 3;
 
-// What a group's entry in GroupTable::group_shape says: its shape, whether bonded terms read its
-// positions, its class.
+// A group's entry in GroupTable::group_shape: its shape, whether bonded terms read its positions, its
+// class.
 struct ShapeCode {
   uint32_t bits;
   QMD_HD GroupClass group_class() const { return static_cast<GroupClass>(bits & 3u); }

@@ -28,7 +28,7 @@ struct BathTable {
   }
 };
 
-// What the table is made of; empty where one bath has all groups.
+// Arguments for the table; empty if one bath has all groups.
 struct GroupBaths {
   std::vector<HeatBath> baths;
   std::vector<uint8_t> of_group;

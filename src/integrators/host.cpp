@@ -25,7 +25,7 @@ constexpr int kGrain = 128;
 
 // ---- Faults --------------------------------------------------------------------------------
 
-// What a displacement from the reference position means.
+// Checks a displacement from the reference position.
 void check_displacement(const GroupWork& work, int64_t step, double displacement2, int32_t atom) {
   if (displacement2 <= work.buffer_limit2) return;
   if (!(displacement2 <= work.blowup2)) {
@@ -85,7 +85,7 @@ int first_atom(const GroupWork& work, int index) {
   return work.constants.group_start[work.placed[index].group];
 }
 
-// What the groups of a chunk add up to, in fixed point, and where that is added to in the end.
+// Sums over the groups of a chunk, in fixed point, and where they are added at the end.
 using Sums = std::array<int64_t, std::max(kKineticSums, kMaxHeatBaths)>;
 struct Target {
   int64_t* values = nullptr;

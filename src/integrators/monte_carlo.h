@@ -146,7 +146,7 @@ QMD_HD void propose_cell(const ProposeCell& op) {
       0.5 * kProposalWidth * std::sqrt(conditions.bath.thermal * compressibility / box.volume());
   const double root = 1 + spread * (2 * draw(op.seed, *op.step, CellDraw::kProposal) - 1);
   const double strain = root > 0 ? 2 * std::log(root) / op.sets.axes(first) : 1;
-  // What goes too far at once is not proposed, in either direction.
+  // Too large changes are not proposed, in either direction.
   if (!(std::fabs(strain) < 0.98 * kLargestStrain)) return;
   const double by = std::exp(strain);
   Vec3d axes{1, 1, 1};

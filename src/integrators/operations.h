@@ -36,7 +36,7 @@ struct GroupTable {
   }
 };
 
-// What every stage works on.
+// Common parameters of all stages.
 struct GroupWork {
   Slots slots;
   const PlacedGroup* placed;
@@ -73,7 +73,7 @@ struct MoleculeTable {
   }
 };
 
-// What a barostat works on.
+// Common parameters of barostats.
 struct CellWork {
   Conditions* conditions;
   Box* before;  // receives the box as it was
@@ -91,7 +91,7 @@ struct CellWork {
   }
 };
 
-// What a stage that has used the forces leaves in the accumulators of its atoms.
+// State of the force accumulators after a stage that has used the forces.
 enum class ForcesAfter { kKept, kCleared };
 
 // Velocity Verlet, first half: v += dt/2 f/m; x += dt v; constrain positions (and correct v).
@@ -358,8 +358,8 @@ struct RescaleGroups {
   }
 };
 
-// What is there as potential energy is added to a sum, with this sign: what an operation does to it is
-// minus that before and that after. One thread.
+// Adds the present potential energy to a sum, with this sign: the effect of an operation is the energy after
+// it minus the energy before it. One thread.
 struct CountPotential {
   static constexpr const char* kName = "count_potential";
   const int64_t* energy;

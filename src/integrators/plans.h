@@ -19,8 +19,8 @@ inline bool has_groups(const Parameters& parameters) { return parameters.values.
 inline std::string bath_suffix(int64_t bath) { return "_" + std::to_string(bath); }
 inline std::string bath_name(int64_t bath) { return "heat bath " + std::to_string(bath + 1); }
 
-// How plans of a kind are made of its parameters, and those of the parameters that may change while a
-// simulation goes on (of each heat bath, where groups have baths).
+// Functions that make plans of a kind from its parameters, and list the parameters that may change during a
+// simulation (of each heat bath, if groups have baths).
 template <class Make>
 struct Kind {
   Make* make;
@@ -33,7 +33,7 @@ using ByName = std::map<std::string, K, std::less<>>;
 using IntegratorKind = Kind<StepPlan(const Parameters& parameters, const Thermostat* thermostat)>;
 const ByName<IntegratorKind>& integrators();
 
-// What a thermostat knows of the integrator that it goes with.
+// Properties of the integrator that a thermostat needs.
 struct ThermostatInput {
   double timestep;               // ps
   double degrees_of_freedom;     // that the kinetic energy is shared by
@@ -57,7 +57,7 @@ enum class VelocityNoise;
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input,
                               VelocityNoise noise);
 
-// What a barostat knows of integrator and thermostat.
+// Properties of integrator and thermostat that a barostat needs.
 struct BarostatInput {
   double timestep;      // ps
   double temperature;   // K; 0: there is no heat bath, or several that differ

@@ -157,7 +157,7 @@ QMD_HD void load(const GroupWork& work, PlacedGroup placed, SmallGroup& g) {
   load_atoms(work, placed, g);
 }
 
-// What a slot holds of an atom's position besides the position itself.
+// Data of an atom's position in a slot besides the position itself.
 struct PlacedPosition {
   Float4 local,
       low;        // the coordinates from the patch's centre in single precision; what that leaves
@@ -205,7 +205,7 @@ QMD_HD void add_momentum(const Group& g, int64_t* sums) {
   }
 }
 
-// What a group adds to energy[kKinetic], [kVirial ...] and [kKineticTensor ...], which follow one another.
+// Sums of a group for energy[kKinetic], [kVirial ...] and [kKineticTensor ...], which are contiguous.
 inline constexpr int kKineticSums = 1 + 2 * Symmetric::kParts;
 static_assert(kVirial == kKinetic + 1 && kKineticTensor == kVirial + Symmetric::kParts);
 

@@ -47,7 +47,7 @@ struct StepMemory {
   Buffer<double> numbers;  // what one task leaves for the next
 };
 
-// What the tasks of a stage work with; the rank sets it for each step.
+// Context of the tasks of a stage; the rank sets it for each step.
 struct StepContext {
   GroupWork groups;
   ClearForces clear;
@@ -71,7 +71,7 @@ struct StepTask {
 };
 using Stage = std::vector<StepTask>;
 
-// What leads from one step to the next, and what ends a step: see RebuildPoint.
+// Stages that lead from one step to the next, and that end a step: see RebuildPoint.
 template <class T>
 struct Stages {
   T middle, finish;
@@ -83,7 +83,7 @@ struct Stages {
 // inside a step to the state at its end.
 enum class RebuildPoint { kBetweenSteps, kInsideSteps };
 
-// What the baths of a plan are at its start. It is all that set_conditions() changes in a plan.
+// Initial baths of a plan. set_conditions() changes nothing else in a plan.
 struct BathSettings {
   double temperature = 0;  // of the heat bath, K, the highest of several; 0: there is none
   HeatBath heat{0, 1, 0};
@@ -98,9 +98,9 @@ struct BathSettings {
   void add_group(double its_temperature, const HeatBath& its_heat);
 };
 
-// What acts where an epoch ends at a multiple of `every`, before its atoms are laid out anew; epochs end at
-// all of these steps. Before `act` energies, virial and kinetic tensor of the state are evaluated. A stage
-// that decides about the box which it has found then has them evaluated there, too, before `decide`.
+// Stage that acts at the end of an epoch at a multiple of `every`, before atoms are laid out again; epochs
+// end at all of these steps. Before `act`, energies, virial and kinetic tensor of the state are evaluated.
+// For a stage that decides about a proposed box, they are evaluated again before `decide`.
 struct RebuildStage {
   int every = 0;  // steps; 0: there is none
   Stage act, decide;
@@ -167,9 +167,9 @@ struct Thermostat {
   std::vector<Variable> variables;  // the first of the plan
 };
 
-// What changes the box: it finds the new one from energy[kVirial ...] and [kKineticTensor ...], and moves the
-// hydrogen groups of the rank; or it proposes one, over the layout and lists that there are, and decides
-// when it knows the energies there.
+// Changes the box: it calculates the new box from energy[kVirial ...] and [kKineticTensor ...], and moves the
+// hydrogen groups of the rank; or it proposes a box, with the present layout and lists, and decides when the
+// energies in this box are known.
 struct Barostat {
   RebuildStage stage;
   PressureBath bath{};
@@ -191,8 +191,8 @@ IntegratorSettings with_conditions(IntegratorSettings settings,
 // rebuild follows.
 void place_sites_after_moves(StepPlan& plan);
 
-// How many heat baths groups of atoms have; 0: one bath has all, or there is none. Throws Error where there
-// are more than kMaxHeatBaths.
+// Number of heat baths of groups; 0: one bath has all atoms, or there is none. Throws Error if there are more
+// than kMaxHeatBaths.
 size_t baths_of_groups(const IntegratorSettings& settings);
 
 // `large_molecules`: those that have several hydrogen groups. Throws Error that names what is unknown, missing

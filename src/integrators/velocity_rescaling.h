@@ -92,7 +92,7 @@ QMD_HD double gamma_number(double shape, const RescalingNumbers& numbers) {
   }
 }
 
-// What the factor of some atoms follows from, besides random numbers.
+// Arguments of the factor of some atoms, besides random numbers.
 struct Rescaling {
   double degrees_of_freedom, keep;
   double thermal;  // kT of their bath

@@ -32,7 +32,7 @@ QMD_HD PhiloxBlock philox(uint64_t seed, uint64_t counter_low, uint64_t counter_
   return {{c0, c1, c2, c3}};
 }
 
-// What a draw is for; part of the counter, so that uses never share numbers.
+// Purpose of a draw; part of the counter, so that different purposes never share numbers.
 enum class RandomStream : uint32_t {
   kThermostat = 0,
   kVelocities = 1,

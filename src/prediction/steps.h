@@ -15,7 +15,7 @@
 
 namespace quiltmd {
 
-// How a rank does its tasks: one at a time, or by streams side by side.
+// Execution of the tasks of a rank: one at a time, or by concurrent streams.
 enum class RankModel { kSerial, kStreams };
 
 // Tasks by number, times in us. Those of a rank are in the order of their streams.
@@ -33,7 +33,7 @@ struct TaskGraph {
   size_t messages() const { return bytes.size(); }
 };
 
-// How a step went, us. `cause`: the task, or a message m as -2 - m, that a task came last after; -1: none.
+// Times of a step, us. `cause`: the task, or a message m as -2 - m, whose end started a task; -1: none.
 struct StepTimes {
   std::vector<double> begin, end;
   std::vector<int32_t> cause;

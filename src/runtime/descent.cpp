@@ -16,7 +16,7 @@ constexpr double kLargestMove = 0.01;            // nm, of an atom
 constexpr double kSmallestMove = 1e-7;           // nm
 constexpr double kGrowth = 1.5, kRetreat = 0.2;  // of the limit
 constexpr double kEnergyNoise = 1e-7;            // relative
-// What a bond or an angle adds to the stiffness of its atoms, beside that of their surroundings as 1.
+// Stiffness that a bond or an angle adds to its atoms, relative to that of their surroundings, 1.
 constexpr double kStiffnessOfTerm = 10;
 
 // The inverse of it.

@@ -71,7 +71,7 @@ std::optional<Neighbour> closest(const Setup& setup, const std::vector<Vec3d>& p
   return best;
 }
 
-// What acted on the atom: only of what there is.
+// The interactions of the atom, of the kinds that the system has.
 std::string circumstances(const Setup& setup, const HostState& start, int32_t atom) {
   const auto near = closest(setup, start.positions, atom);
   const auto term = strongest_term(setup, start.positions, atom);

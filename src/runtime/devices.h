@@ -32,10 +32,10 @@ void check_device_can(const std::string& name, const System& system,
                       const NonbondedSettings& nonbonded,
                       const std::vector<Family>& families = force_families());
 
-// How messages travel between ranks: kernels of all of them write to each other's memory (kPeer), NCCL
-// takes them from GPU to GPU (kNccl, between processes), or the host carries all (kStaged), for a rank
-// whose host waits for one message cannot have kernels wait for another. kAuto: without the host where the
-// devices can, but not where ranks share a GPU, whose kernels may not run at the same time.
+// Route of messages between ranks: kernels of all ranks write into each other's memory (kPeer), NCCL sends
+// from GPU to GPU (kNccl, between processes), or the host carries all messages (kStaged); a rank whose host
+// waits for one message cannot have kernels wait for another. kAuto: without the host if the devices can, but
+// not if ranks share a GPU, whose kernels may not run at the same time.
 enum class MessageRoute { kAuto, kPeer, kNccl, kStaged };
 // The route for a name given by the user: "auto", "peer", "nccl", "staged", or between processes "unix",
 // "tcp". Throws Error for another name.

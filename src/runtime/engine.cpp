@@ -30,8 +30,8 @@ namespace {
 // ones by all together; until both ways have been timed. On two H200s the one is faster with 0.3 million
 // points, the other with 1.2 million.
 constexpr int64_t kReplicatedPoints = 1'200'000;
-// How often either way to share PME takes its turn, and for how many lives of pair lists it runs in a turn
-// before it is timed, and while it is.
+// Turns of each way to share PME; pair-list lifetimes that it runs in a turn before it is timed; and
+// lifetimes that are timed.
 constexpr int kMeshTurns = 3, kWarmUpLives = 1, kTimedLives = 3;
 // The mesh sharing that the grid size does not suggest must be faster by this factor.
 constexpr double kClearlyFaster = 0.98;
@@ -201,7 +201,7 @@ MeshSharing Engine::mesh_sharing() const {
 
 namespace {
 
-// How much the failure of a rank says: that of one which only waited for another says little.
+// Weight of the failure of a rank: that of a rank which only waited for another says little.
 int weight_of(const std::exception_ptr& error) {
   if (!error) return 0;
   try {
@@ -344,8 +344,8 @@ std::unique_ptr<Frame> Engine::capture(Contents contents) {
 
 namespace {
 
-// What balancing asks for: first what of a rank's work stays where computes go, then what each compute of
-// it costs.
+// Costs for balancing: the work of a rank that does not move with computes, then the cost of each of its
+// computes.
 struct ComputeCost {
   int compute;  // -1: all else
   double seconds;

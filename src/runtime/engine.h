@@ -114,7 +114,7 @@ class Engine {
   std::vector<const Schedule*> step_forces() const;
   std::map<std::string, double> numbers() const;  // figures that describe the run
   std::vector<DeviceDescription> devices() const;
-  // How messages travel ("peer", "nccl", "peer and nccl", "host"; empty: there are none), and why not
+  // Route of messages ("peer", "nccl", "peer and nccl", "host"; empty: no messages), and why it is not
   // faster.
   std::string route() const;
   std::string why_not_faster() const;
@@ -146,7 +146,7 @@ class Engine {
   int64_t time_meshes();
   double time_of_life(MeshSharing mesh);
   void for_ranks(const std::function<void(Rank&)>& body);
-  // What all ranks have, by rank.
+  // Values of all ranks, by rank.
   template <class T>
   std::vector<std::vector<T>> gather(const std::function<std::vector<T>(Rank&)>& own) const;
   std::vector<std::unique_ptr<Download>> gather_shares(Contents contents);
@@ -158,7 +158,7 @@ class Engine {
   // these are built anew.
   void place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed);
   void require_state() const;
-  // What take_centres() of families is given.
+  // Argument for take_centres() of families.
   std::vector<double> collective_numbers() const;
   // New conditions, since the patch grid had these cells.
   void conditions_changed(Rank::Atoms atoms, Int3 cells);

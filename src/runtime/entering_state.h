@@ -12,8 +12,8 @@ namespace quiltmd {
 std::vector<Vec3d> to_internal_order(const System& system, const std::vector<Vec3d>& from);
 std::vector<Vec3d> to_input_order(const System& system, const std::vector<Vec3d>& from);
 
-// What virtual sites of entering positions are: anywhere, or where a run has left them, whose bits they keep as far as
-// their places are right.
+// Virtual sites in entering positions: at any place; or as a run has left them, so that they keep their bits
+// as long as they are near their defined positions.
 enum class Sites { kAnywhere, kLeftByARun };
 
 // From the order of the input. Throws as entering_state does.

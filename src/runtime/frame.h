@@ -30,7 +30,7 @@ struct HostState {
   std::map<std::string, double> variables = {};
 };
 
-// What of it a frame has; the heat of the thermostat it always has.
+// Contents of a frame; it always has the heat of the thermostat.
 struct Contents {
   bool energies = false;  // and tensors; costs an evaluation of the forces
   bool positions = false;

@@ -61,7 +61,7 @@ class LinkFinder {
  private:
   size_t ranks() const { return identities_.size(); }
 
-  // What rules out a pair from the start; empty: nothing does.
+  // Reason that excludes a pair from the start; empty: none.
   std::string unfit(size_t a, size_t b) const {
     if (settings_.machines[a] != settings_.machines[b]) return pair_of(a, b) + " are on two hosts";
     if (settings_.route == MessageRoute::kAuto && identities_[a] == identities_[b])

@@ -85,7 +85,7 @@ class Rank {
   const Executor& executor() const { return executor_; }
   // The forces of a step in which all of them act, without energies.
   const Schedule& step_forces() const { return forces_[kAllForces]; }
-  // What all ranks have, by rank: for ranks in processes of their own.
+  // Values of all ranks, by rank: for ranks in separate processes.
   std::vector<Payload> gather(Payload own) { return executor_.gather(std::move(own)); }
   void start_profile();
   struct Profile {  // what took place since

@@ -141,7 +141,7 @@ void Rank::remove_momentum() {
     executor_.run(momentum_, {setup_.lists.life});
 }
 
-// What was found so far, on its way: by a rank by itself, or by all as they have agreed at the end of a
+// Download of the findings so far: of this rank, or those on which all ranks agreed at the end of a
 // block.
 std::unique_ptr<Download> Rank::findings() const {
   if (view_.ranks == 1)
@@ -163,7 +163,7 @@ bool Rank::validate_last_epoch() {
   else
     agreed_ = last.found->values<Agreement>(0)[0];
   if (holds(last.epoch.end)) return true;
-  // What followed has changed no more than a redone epoch sets again.
+  // Later work has changed only data that a redone epoch sets again.
   device_.synchronize();
   state_.restore(last.epoch);
   slots_.current = last.buffer;
@@ -229,7 +229,7 @@ void Rank::undo_epoch() {
       make_room(f);
     return;
   }
-  // What went wrong after an atom had moved beyond the Verlet buffer may be due to that.
+  // Faults after an atom has moved beyond the Verlet buffer may be a consequence.
   const auto before_violation = [&](int64_t step) {
     return step && (!f.violation_step || step <= f.violation_step);
   };

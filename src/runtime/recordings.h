@@ -14,7 +14,7 @@
 
 namespace quiltmd {
 
-// What makes two blocks of steps the same sequence of launches.
+// Properties that make two blocks of steps the same sequence of launches.
 struct Block {
   int64_t steps;
   int64_t phase;  // of its first step in the plan's period

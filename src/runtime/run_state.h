@@ -38,7 +38,7 @@ class RunState {
   // Patches of the grid: assigned to ranks; or to be assigned again, perhaps for another grid, and a state to
   // be loaded.
   enum class Patches { kAssigned, kToBeAssigned };
-  // What a run does next.
+  // Next action of a run.
   enum class Next { kStart, kEndEpoch, kAdvance, kFinish, kNothing };
 
   explicit RunState(RebuildPoint rebuild, EpochEnds ends = {}) : rebuild_(rebuild), ends_(ends) {}

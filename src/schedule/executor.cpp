@@ -22,7 +22,7 @@ constexpr Stream kOtherStreams[] = {Stream::kSide, Stream::kHalo, Stream::kBound
 // The edges of messages by which ranks tell each other where their inboxes are, and of what they gather.
 constexpr int kAddresses = -1, kGathered = -2;
 
-// What time with nothing to run is called among the tasks.
+// Name of idle time among the tasks.
 constexpr const char* kWait = "wait";
 
 }  // namespace
@@ -219,7 +219,7 @@ void Executor::join(const Run& run) {
 void Executor::use(Links links) {
   links_ = std::move(links);
   if (links_.carriers.empty() || ranks_ == 1) return;
-  // What waits on the device for others, does so without the host.
+  // Kernels that wait for other ranks wait without the host.
   transport_.on_failure([this] {
     mailboxes_.stop_waiting();
     if (links_.communicator) links_.communicator->abort();

@@ -34,7 +34,7 @@ struct TaskTime {
     seconds += duration;
     shortest = recent_calls++ ? std::min(shortest, duration) : duration;
   }
-  // What the recent calls would have taken.
+  // Time of the recent calls without disturbance.
   double undisturbed() const { return static_cast<double>(recent_calls) * shortest; }
 };
 
@@ -70,7 +70,7 @@ class Executor {
   // Make room for the messages of schedules before they run. All ranks do so together: those whose
   // kernels reach each other tell where their inboxes are.
   void connect(const std::vector<const Schedule*>& schedules);
-  // What all ranks have, by rank. All call this together, while none runs a schedule.
+  // Values of all ranks, by rank. All ranks call this together, while none runs a schedule.
   std::vector<Payload> gather(Payload own);
 
   // Run all tasks of a schedule once. Every rank runs its schedule of the same sequence number.

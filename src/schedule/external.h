@@ -12,7 +12,7 @@ namespace quiltmd {
 TaskId add_external_forces(Schedule& s, RankMemory& memory, const RankView& view, Energies energies,
                            std::vector<TaskId> after);
 
-// What providers remember of a step.
+// Updates the state of providers after a step.
 Schedule external_update_schedule(RankMemory& memory, const RankView& view);
 
 }  // namespace quiltmd

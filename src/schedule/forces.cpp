@@ -239,8 +239,8 @@ class ForceTasks {
     (piece.reads_proxies() ? proxies_used_ : added_).push_back(task);
   }
 
-  // What a family's ranks hand over once its phase is done. Sums come back for owned atoms, which all work of
-  // the next phase may read; values are those of proxies.
+  // Handover of a family after a phase. Sums come back to owned atoms, which all work of the next phase may
+  // read; values are those of proxies.
   void hand_over(FamilyStep& family, const Handover& handover) {
     family.owned = family.done;
     for (int64_t* sums : handover.sums)

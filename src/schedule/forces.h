@@ -10,7 +10,7 @@ namespace quiltmd {
 // Forces at the current positions into the force accumulators of the owned slots. In a block of
 // steps the integrator has left the accumulators clear.
 enum class Accumulators { kStale, kClear };
-// What goes before the forces: other forces, or a rebuild, whose lists the side stream still builds.
+// Work before the forces: other forces, or a rebuild, whose lists the side stream still builds.
 enum class Follows { kStep, kRebuild };
 // All forces, or all but those of the long-range sum.
 enum class Reach { kAll, kShort };

@@ -220,7 +220,7 @@ GridRuns GridShares::reached(int user, int owner) const {
   const std::vector<int32_t> y = within(reached_y_[static_cast<size_t>(user)], of.y);
   const int64_t plane = int64_t{grid_.ny} * grid_.nz;
   if (y.empty() || planes.empty()) return {{}, plane, 0, 0};
-  // What lies between rows that are reached travels with them.
+  // Rows between the reached rows are sent with them.
   const int rows = y.back() - y.front() + 1;
   return {std::move(planes), plane, int64_t{y.front()} * grid_.nz, rows * grid_.nz};
 }

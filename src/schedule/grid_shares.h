@@ -45,7 +45,7 @@ struct GridRuns {
 // reach is theirs or their neighbours'.
 class GridShares {
  public:
-  // What a rank transforms, empty where it has no part.
+  // Block that a rank transforms, empty if it has no part.
   struct Block {
     GridRange x, y;  // along z
     GridRange k;     // along y, at these x; and along x, at these `lines` of y
@@ -59,7 +59,7 @@ class GridShares {
   const Block& block(int rank) const { return blocks_[static_cast<size_t>(rank)]; }
   // Who transforms what atoms of a rank reach, itself included.
   std::vector<int> owners(int user) const;
-  // What atoms of `user` reach of a real grid, where `owner` transforms it.
+  // Part of a real grid within reach of atoms of `user` that `owner` transforms.
   GridRuns reached(int user, int owner) const;
 
   // The other ranks of its row, and of its column; slabs are one column.

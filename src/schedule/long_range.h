@@ -40,7 +40,7 @@ class LongRangeSum {
   virtual std::vector<Edge> edges() const = 0;
   // Forces on owned atoms into SlotMemory::long_range, energies into theirs.
   virtual LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) = 0;
-  // What ranks whose kernels reach each other do before and after they tell each other where things are.
+  // Called before and after ranks whose kernels reach each other exchange addresses.
   virtual void offer(const RankView&, Mailboxes&) {}
   virtual void join(const RankView&, const Mailboxes&) {}
 

@@ -29,8 +29,8 @@ class Mailboxes {
   // An array into which kernels of other ranks write what messages of an edge stand for: memory of whole
   // pages, as allocate() gave it.
   void offer(Edge edge, void* array) { offered_[edge] = array; }
-  // What kernels of other ranks need to know to write here; and what is known of theirs. Between the
-  // two, every rank tells every other that its kernels reach.
+  // Addresses that kernels of other ranks need to write here; and the addresses of other ranks. In between,
+  // every rank sends its addresses to every rank that its kernels reach.
   Payload addresses(int for_rank) const;
   void learn_addresses(int of_rank, const Payload& addresses);
   // All addresses have been learnt, so nobody writes any more to what was replaced before the last time.
@@ -93,7 +93,7 @@ class Mailboxes {
   Device& device_;
   const Links& links_;
   Boxes inboxes_, outboxes_;
-  // What other processes may have open: replaced now, and before.
+  // Buffers that other processes may have open: replaced now, and before.
   std::vector<Buffer<MessageWord>> replaced_, long_replaced_;
   std::map<Key, Remote> remote_;
   std::map<Edge, void*> offered_;

@@ -16,7 +16,7 @@
 
 namespace quiltmd {
 
-// What one rank noted, at one end of a message.
+// Record of one rank, at one end of a message.
 struct MessageEvent {
   enum class Kind { kSent, kArrived, kUsed };
   Kind kind;
@@ -48,20 +48,20 @@ struct KernelMessages {
   std::vector<MessageEnd> awaits, sends;
 };
 
-// What the times of launches tell of these messages: those of a task have its place in `tasks`, counted
-// from 1, as label, and follow each other. A message is noted as sent when the last kernel of its task
-// ends, as used when the first one of the task that awaits it begins, and as arrived when that ends, which
-// is the latest that it can have been.
+// Events of these messages from the times of launches. Launches of a task have its place in `tasks`, counted
+// from 1, as label, and follow each other. A message counts as sent when the last kernel of its task ends, as
+// used when the first kernel of the receiving task begins, and as arrived when that kernel ends, the latest
+// possible time.
 std::vector<MessageEvent> kernel_events(const std::vector<Span>& launches,
                                         const std::vector<KernelMessages>& tasks);
 
-// How far the clock of each rank is ahead of rank 0's, s, from the messages between the two.
-//
-// Hosts: the fastest messages each way take equally long. 0 where that is less than a second, as clocks of
-// one machine are the same and those of two count from when each was started; and where nothing is known.
-// Devices: as little as leaves no message of kernels arriving before it was sent, or the middle where that
-// cannot be. Their clocks were set by that of one host, and events come after their kernels, by some
-// microseconds.
+// Lead of the clock of each rank over that of rank 0, s, from the messages between the two.
+// Hosts: it is assumed that the fastest messages in both directions take equally long. The
+// lead is 0 if it is below a second, because clocks of one machine are equal and others
+// differ by their starts; and 0 if nothing is known. Devices: the smallest lead with which
+// no message of kernels arrives before it was sent, or the middle if there is none. The
+// clocks of devices were set by one host, and events come some microseconds after their
+// kernels.
 std::vector<double> clock_leads(const std::vector<std::vector<MessageEvent>>& events,
                                 Carrier carrier);
 

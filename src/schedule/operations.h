@@ -33,8 +33,8 @@ struct ReceiveSums {
   }
 };
 
-// What ranks agree on before lists are rebuilt or a run ends: the worst fault of any of them, and how
-// many bonded terms they have placed.
+// Data on which ranks agree before lists are rebuilt or a run ends: the worst fault of any rank, and the
+// number of bonded terms that they have placed.
 struct Agreement {
   Faults faults;
   int64_t terms;

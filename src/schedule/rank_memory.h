@@ -21,12 +21,12 @@
 
 namespace quiltmd {
 
-// How ranks share the transforms of PME: each does its part of them in slabs, and sends the spectrum
-// twice, or in pencils, and sends it four times; or each does all of them, once it has the charges of
-// all. The results have the same bits.
+// Sharing of the transforms of PME: each rank does a part, in slabs (and sends the spectrum twice) or in
+// pencils (and sends it four times); or each rank does all transforms, when it has the charges of all ranks.
+// The results have the same bits.
 enum class MeshSharing { kDistributed, kPencils, kReplicated };
 
-// What a rank knows about all ranks.
+// Knowledge of a rank about all ranks.
 struct RankView {
   int rank = 0;
   int ranks = 1;
@@ -47,7 +47,7 @@ struct RankMemory {
 
   // The conditions are those of the setup from here on.
   void update_conditions();
-  // What depends on the box follows that of the conditions, which a barostat has changed.
+  // Updates data that depend on the box, after a barostat has changed the box of the conditions.
   void update_box();
   // Take over a plan for the patch grid of the setup: which patches are owned, which are proxies, which
   // computes are made here. Some buffers are made anew.

@@ -93,8 +93,8 @@ Schedule proxies_and_lists_schedule(RankMemory& memory, const RankView& view) {
   add_proxies(chain, memory, view.plan());
   if (memory.setup.grid.is_open())
     chain.add("spread", [&m = memory](Post&) { m.device.launch(m.slots.check_spread()); });
-  // What makes lists goes beside the rest, and so does what has a stream of its own in steps: the long-range sum
-  // need not wait for it.
+  // List builds run beside other work, and so does work with its own stream in steps: the long-range sum need
+  // not wait for them.
   for (Rebuilt* part : memory.rebuilt)
     for (const Work& work : part->rebuild_work()) {
       const bool lists = work.lists == Lists::kUsed;

@@ -66,8 +66,8 @@ TaskId Schedule::add_receive(const TaskPlace& place, std::vector<TaskId> after,
 
 namespace {
 
-// What with_exchanges() makes of the tasks of a schedule: first those that there are, then an exchange for
-// each edge.
+// Schedule that with_exchanges() makes: first the existing tasks, then an exchange for each
+// edge.
 class WithExchanges {
  public:
   WithExchanges(const std::vector<Task>& tasks, const std::function<bool(int peer)>& concerned)

@@ -58,14 +58,14 @@ struct MessageEnd {
   size_t bytes() const { return words * sizeof(MessageWord) + beside; }
 };
 
-// What differs from one run of a schedule to the next.
+// Parameters that differ between runs of a schedule.
 struct RunContext {
   int list_age = -1;  // steps since the pair lists were built; negative: none of its tasks may ask
   int64_t step = -1;  // of positions; likewise
 };
 
-// What a running task may do with its messages: have kernels write those that it sends, and read those
-// that it awaited; and what this run was given.
+// Access of a running task to its messages: kernels write those that it sends and read those that it awaited;
+// and the parameters of this run.
 class Post {
  public:
   explicit Post(const RunContext& context) : context_(context) {}

@@ -76,7 +76,7 @@ struct Setup {
 // Lambdas of alchemical atoms, and the constants that go with them in the present box.
 void take_lambdas(Setup& setup, const Lambdas& lambdas);
 
-// What atoms lie in: a periodic box, or none (decomposition/open_box.h).
+// Space of the atoms: a periodic box, or none (decomposition/open_box.h).
 using Cell = std::variant<Box, Spread>;
 
 // Changes the cell and what follows from it. `cells`: of the present patch grid, if there is one. Throws

@@ -85,7 +85,7 @@ std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& a
   return traffic;
 }
 
-// What the rank with most of it sends and receives.
+// Bytes sent and received by the rank with most of them.
 int64_t most_bytes(const std::vector<Traffic>& traffic, int ranks) {
   std::vector<int64_t> bytes(static_cast<size_t>(ranks), 0);
   for (const Traffic& message : traffic)

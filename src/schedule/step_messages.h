@@ -21,8 +21,8 @@ struct PlannedMessage {
 // Messages of a step, and those of a rebuild with few receivers, in a system with this number of atoms.
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
 
-// What a rank does of the transforms of a long-range sum, and the first of the ranks with which it
-// exchanges spectra along y: itself, of slabs.
+// Share of a rank in the transforms of a long-range sum, and the first of the ranks with which it exchanges
+// spectra along y: itself, for slabs.
 struct TransformShare {
   double planes = 0, lines = 0;  // of pencils, as many
   int row = 0;

@@ -14,7 +14,7 @@ namespace quiltmd {
 struct System;
 struct TermForm;
 
-// What alchemical atoms are at one end of the path, in their order.
+// Properties of the alchemical atoms at one end of the path, in order.
 struct AlchemicalEnd {
   std::vector<double> charges;  // e
   // In the tables of the pair form. kNoPairType: one without interactions, which leave_ghosts() makes.
@@ -59,8 +59,8 @@ std::vector<int32_t> pair_types_at(const System& ghosts, size_t end);
 // Presence of each alchemical atom.
 std::vector<Presence> presence_of(const System& system);
 
-// What forbids these lambdas, for an error: charges without a core, which would collapse onto others. Empty
-// where nothing does.
+// Why these lambdas are impossible, for an error: charges without a soft core would collapse onto others.
+// Empty if they are possible.
 std::string problem_with(const System& system, const Lambdas& lambdas);
 
 }  // namespace quiltmd

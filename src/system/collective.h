@@ -41,7 +41,7 @@ struct CollectiveRestraint {
 
 // The kind with this name; throws Error if there is none.
 CollectiveKind collective_kind_named(const std::string& name);
-// How many groups each kind has.
+// Number of groups of each kind.
 int groups_of(CollectiveKind kind);
 // Throws Error where a restraint lacks what its kind needs.
 void check(const CollectiveRestraint& restraint);

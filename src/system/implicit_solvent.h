@@ -8,8 +8,8 @@
 
 namespace quiltmd {
 
-// How the radius follows from the sum of integrals: Hawkins, Cramer and Truhlar, or Onufriev, Bashford
-// and Case.
+// Function of the radius of the sum of integrals: Hawkins, Cramer and Truhlar, or Onufriev, Bashford and
+// Case.
 enum class BornFunction : int32_t { kInverse, kTanh };
 
 struct BornAtom {

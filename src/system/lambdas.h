@@ -4,7 +4,7 @@
 
 namespace quiltmd {
 
-// What lambda scales; the names by which set_conditions() knows them.
+// Lambdas, with their names in set_conditions().
 enum Lambda { kLambdaCoulomb, kLambdaVdw, kLambdaBonded, kLambdas };
 inline constexpr const char* kLambdaNames[kLambdas] = {"lambda_coulomb", "lambda_vdw",
                                                        "lambda_bonded"};

@@ -75,8 +75,8 @@ struct System {
 // group. Throws Error for a set larger than kMaxGroupSize.
 inline constexpr int kMaxGroupSize = 8;
 System with_groups(const System& input);
-// How far atoms of a group can be from its first one, nm; those that no constraints lead to, in groups with
-// virtual sites, do not count.
+// Largest distance of atoms of a group from its first atom, nm; in groups with virtual sites, atoms to which
+// no constraints lead do not count.
 double group_radius(const System& system);
 
 }  // namespace quiltmd

@@ -20,8 +20,8 @@ struct TermParameter {
 struct TermForm {
   const char* name;  // "bond"
   const char* noun;  // "a bond", for messages
-  // What Python calls the arrays of its atoms ("bonds") and of its parameters; both null where no input
-  // gives terms, but a setup makes them.
+  // Names in Python of the arrays of its atoms ("bonds") and of its parameters; both null if no input gives
+  // terms, but a setup makes them.
   const char *atom_array, *parameter_array;
   int atoms;  // per term, at most kMaxTermAtoms
   std::span<const TermParameter> parameters;

@@ -38,12 +38,12 @@ class Transport {
   virtual void close() = 0;
   // Which rank failed, as far as is known; empty: none has.
   virtual std::string failure() const = 0;
-  // What is to be done, by any thread, as soon as it is known that a rank has failed; at once where one
-  // has. Nothing is done any more once the next one is set.
+  // Sets the action to take, by any thread, as soon as a failure of a rank is known; at once if a rank has
+  // already failed. The previous action is then never taken.
   virtual void on_failure(std::function<void()> act) = 0;
 };
 
-// What a transport does about a failure. Only the first is told.
+// Failure of a transport, and its action. Only the first failure is kept.
 class FailureWatch {
  public:
   void set(std::function<void()> act, bool has_failed) {
@@ -82,7 +82,7 @@ class Communicator {
                         void* stream) = 0;
   // Ends what is under way and all that follows. Any thread may call this.
   virtual void abort() noexcept = 0;
-  // What went wrong with messages under way; empty: nothing. And what is then to be done, as of a
+  // Failure of messages under way; empty: none. And the action to take then, as for a
   // transport.
   virtual std::string failure() const = 0;
   virtual void on_failure(std::function<void()> act) = 0;

@@ -18,7 +18,7 @@ struct Scales {
       : charge(lambdas.of[kLambdaCoulomb]), van_der_waals(lambdas.of[kLambdaVdw]) {}
 };
 
-// How much of an atom's van der Waals interactions is gone.
+// Fraction of an atom's van der Waals interactions that is gone.
 QMD_HD double absent(Core core, double lambda) {
   return core == Core::kAppears ? 1 - lambda : lambda;
 }

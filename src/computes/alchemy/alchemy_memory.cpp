@@ -17,7 +17,7 @@ namespace {
 
 // Pairs are counted by 32 bits.
 constexpr double kMostPairs = 1 << 30;
-// What GPUs fill of the last warp of each block of an atom may be little.
+// GPUs may fill only a small part of the last warp of each block of an atom.
 constexpr double kPartlyFilled = 32 * PlaceAlchemy::kBlocksOfAtom;
 
 std::vector<FullAtom> full_atoms(const System& system) {

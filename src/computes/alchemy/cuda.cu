@@ -143,7 +143,7 @@ void place_alchemy(const PlaceAlchemy& op, CudaContext& context) {
 
 // ---- Forces --------------------------------------------------------------------------------
 
-// What a block sums up in steps with energies, in this order.
+// Quantities that a block sums in steps with energies, in this order.
 struct BlockSum {
   static constexpr int kLennardJones = 0, kCoulomb = 1, kVirial = 2;
   static constexpr int kSlopes = kVirial + Symmetric::kParts, kStates = kSlopes + kLambdas;

@@ -16,7 +16,7 @@
 namespace quiltmd {
 namespace {
 
-// How many of an alchemical atom's pairs there are behind so many; those for which there is room are written.
+// Number of pairs of an alchemical atom after those before it; pairs for which there is room are written.
 int place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer, int atom, int before) {
   int count = before;
   for (int which = 0; which < placer.meetings_of_one(); ++which) {

@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// What an atom is at lambda 0 and 1; charges are 0 of those that are not alchemical, which `local` has.
+// An atom at lambda 0 and 1; charges of atoms that are not alchemical are 0, because `local` has them.
 struct FullAtom {
   double charge[2];  // times sqrt(1/(4 pi eps0))
   int32_t pair_type[2];
@@ -56,8 +56,8 @@ struct PlacedPair {
   Core core;
 };
 
-// What this rank computes, in any order: pairs that were within reach when atoms were laid out, and excluded
-// ones. On GPUs near pairs are in whole warps, each with one alchemical atom, and some are none.
+// Pairs that this rank computes, in any order: those within reach when atoms were laid out, and excluded
+// pairs. On GPUs near pairs are in whole warps, each with one alchemical atom, and some entries are empty.
 struct PlacedAlchemy {
   PlacedPair *near, *excluded;
   int near_capacity;

@@ -18,13 +18,13 @@ SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings);
 // Smooth part of the split in the settings; `series` must outlive it, because it contains its address.
 SmoothCoulomb smooth_coulomb_of(const NonbondedSettings& settings, std::vector<double>& series);
 
-// What the energy of unit charges within the cutoff is reduced by.
+// Shift of the energy of unit charges within the cutoff.
 double coulomb_shift(const System& system, const NonbondedSettings& settings);
 
 // The excluded pairs of which an atom or both are alchemical, each once, i < j.
 std::vector<std::array<int32_t, 2>> alchemical_exclusions(const System& system);
 
-// How far apart the atoms of these can be, nm.
+// Largest distance between the atoms of these exclusions, nm.
 double span_of_alchemical_exclusions(const System& system);
 
 }  // namespace quiltmd

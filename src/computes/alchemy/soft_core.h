@@ -18,7 +18,7 @@
 
 namespace quiltmd {
 
-// How the energy ends at the cutoff, and the constants of the soft core.
+// Ending of the energy at the cutoff, and the constants of the soft core.
 struct SoftCore {
   double alpha, alpha_coulomb, least_sigma6;
   double cutoff2;
@@ -33,7 +33,7 @@ struct SoftValue {
   double slope;  // derivative of the energy by s, or by lambda
 };
 
-// What the energy is multiplied by between the switching distance and the cutoff, and its derivative over r.
+// Factor of the energy between the switching distance and the cutoff, and its derivative divided by r.
 struct SwitchValue {
   double value, slope;
 };

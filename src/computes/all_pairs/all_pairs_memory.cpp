@@ -67,7 +67,7 @@ void AllPairsMemory::make_solvent(const ImplicitSolvent& solvent) {
   neck_height_ = make_.filled(single(solvent.neck_height));
 }
 
-// What lies by slot: every rank holds all atoms. Slots may have room from a time of more patches.
+// Arrays by slot: every rank holds all atoms. Slots may have room from a time with more patches.
 void AllPairsMemory::make_room() {
   const size_t slots = std::max(whole_system(slots_.system, slots_.patch_grid).slots,
                                 static_cast<size_t>(slots_.capacity()));

@@ -73,9 +73,9 @@ QMD_HD float six_slopes(float q) {
   return sum;
 }
 
-// What screens an atom by another one, less the neck: Hawkins, Cramer and Truhlar, J. Phys. Chem. 100,
-// 19824 (1996), equation 10, with atoms that are inside another one as in Schaefer and Froemmel, J. Mol.
-// Biol. 216, 1045 (1990). `o`: offset radius of the one, `s`: scaled radius of the other; 1/nm.
+// Screening of one atom by another, without the neck: Hawkins, Cramer and Truhlar, J. Phys. Chem. 100, 19824
+// (1996), equation 10, with atoms inside another atom as in Schaefer and Froemmel, J. Mol. Biol. 216, 1045
+// (1990). `o`: offset radius of the screened atom, `s`: scaled radius of the other; 1/nm.
 template <class Real>
 QMD_HD Curve<Real> screening(Real r, Real per_r, Real o, Real s) {
   if (!(r + s > o)) return {0, 0};

@@ -172,14 +172,14 @@ struct Triangle {
     while (before(row + 1) <= tile) ++row;
     return row;
   }
-  // How many tiles a group is in.
+  // Number of tiles that contain a group.
   __device__ __forceinline__ int tiles_of(int group) const {
     const int row = group / kOwn;
     return row + groups - kOwn * row;
   }
 };
 
-// What is special about a tile, by own atom: the turn in which it meets itself or an excluded atom.
+// Special turns of a tile, by own atom: the turn in which the atom meets itself or an excluded atom.
 template <int kOwn>
 struct Turns {
   unsigned itself[kOwn], excluded[kOwn];
@@ -211,8 +211,8 @@ __device__ __forceinline__ float from_next_lane(float value) {
   return __shfl_sync(kAllLanes, value, (threadIdx.x + 1) % kWarp);
 }
 
-// What a warp does of one row without a break: some tiles, of which those that gave something to atoms of
-// this rank in the other group are marked.
+// Uninterrupted work of a warp on one row: some tiles; tiles that added something to atoms of this rank in
+// the other group are marked.
 template <int kOwn>
 constexpr int kLongestRun = kWarp - kOwn;  // a lane for each tile and each own group
 struct Run {

@@ -37,7 +37,7 @@ struct alignas(16) PartnerRange {
   int32_t first, last;  // of these places; last < first without any
 };
 
-// What screening needs of an atom, by slot. Padding has no scaled radius, so it screens nothing.
+// Data of an atom for screening, by slot. Padding has no scaled radius, so it screens nothing.
 struct alignas(16) BornSite {
   float offset_radius, scaled_radius;  // nm
   float radius;                        // nm
@@ -65,7 +65,7 @@ struct AllPairs {
   float cutoff2;      // nm^2; infinite without one
   int atoms;          // of the system
 
-  // How many patches a patch is from another one along a dimension.
+  // Number of patches between two patches along a dimension.
   QMD_HD int apart(Int3 from, Int3 to, int d) const {
     const int found = to[d] - from[d], half = cells[d] / 2;
     return found + (found < -half ? cells[d] : found > half ? -cells[d] : 0);
@@ -135,7 +135,7 @@ struct SeriesReach {
   float six_terms, three_terms;
 };
 
-// What the equations need that is the same for all atoms.
+// Constants of the equations that are the same for all atoms.
 struct BornConstants {
   BornFunction function;
   double inverse_dielectric, kappa, surface;
@@ -224,7 +224,7 @@ QMD_HD Curve<Real> neck_of(const NeckTables& necks, const BornSite& i, const Bor
                     static_cast<Real>(necks.height[pair]));
 }
 
-// How much j screens i.
+// Screening of i by j.
 template <class Real>
 QMD_HD Curve<Real> screening_of(const NeckTables& necks, const BornSite& i, const BornSite& j,
                                 Real r, Real per_r) {

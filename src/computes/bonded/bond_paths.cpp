@@ -17,8 +17,8 @@ constexpr double kInfinite = kUnbounded;
 // Largest energy of a stretched bond, in kJ/mol: 40 kT at room temperature.
 constexpr double kMaxEnergy = 100;
 
-// How far a site can be from its first parent, from which the others are `length`. Of up to three parents
-// the sums are in one plane, to which z and the cross product are perpendicular.
+// Largest distance of a site from its first parent, from which the other parents are `length`. For up to
+// three parents the sums are in one plane, perpendicular to z and the cross product.
 double farthest(const Site& site, const std::vector<double>& length) {
   double origin = 0, x = 0, y = 0;
   for (size_t p = 1; p < length.size(); ++p) {

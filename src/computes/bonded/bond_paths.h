@@ -13,7 +13,7 @@
 
 namespace quiltmd {
 
-// What holds two atoms together.
+// Connection between two atoms.
 struct Link {
   int32_t to;
   double length;  // at most, nm
@@ -52,12 +52,12 @@ class Paths {
   std::priority_queue<Place, std::vector<Place>, std::greater<>> open_;
 };
 
-// How far atoms of hydrogen groups with virtual sites can be from the first of their group, nm: 0 without
-// sites. Throws Error where nothing holds the atoms of such a group together.
+// Largest distance of atoms of hydrogen groups with virtual sites from the first atom of their group, nm: 0
+// without sites. Throws Error if the atoms of such a group are not connected.
 double radius_of_site_groups(const System& system);
 
-// How far apart atoms of a restraint can be, nm: 0 without restraints, infinite where nothing holds
-// them together.
+// Largest distance between atoms of a restraint, nm: 0 without restraints, infinite if the atoms are not
+// connected.
 double span_of_restraints(const System& system);
 
 }  // namespace quiltmd

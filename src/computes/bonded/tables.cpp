@@ -36,7 +36,7 @@ void prepare(const System& system, const Terms& terms, int term, Given given, do
   }
 }
 
-// What a user gives for a term that changes, at these lambdas.
+// Parameters, as given by a user, of a term that changes, at these lambdas.
 std::vector<double> given_at(const Terms& terms, const ChangedTerms& changed, size_t k,
                              const Lambdas& lambdas) {
   const Given first = terms.parameters_of(changed.terms[k]);

@@ -86,8 +86,8 @@ struct SumCollective {
   }
 };
 
-// What the restraints pull with; energies, virial and values, where they are wanted, on the rank that owns the
-// origin of a restraint's first group.
+// Forces of the restraints; energies, virial and values, if requested, on the rank that owns the origin of a
+// restraint's first group.
 struct EvaluateCollective {
   static constexpr const char* kName = "evaluate_collective";
   CollectiveTable of;

@@ -75,8 +75,8 @@ inline CollectiveTerm term_of(const CollectiveRestraint& restraint) {
   return term;
 }
 
-// What pulls at the atoms of a restraint. Of centres: `force`, shared out by weights. Else every atom has a
-// force that is `scale` times w (d - c), w (d - c - rotated reference), or the slope of its contacts.
+// Pull on the atoms of a restraint. For centres: `force`, distributed by weights. Otherwise the force on each
+// atom is `scale` times w (d - c), w (d - c - rotated reference), or the slope of its contacts.
 struct CollectivePull {
   Vec3d force[kMostBodies];
   double scale;
@@ -84,7 +84,7 @@ struct CollectivePull {
   Rotation rotation;
 };
 
-// What a variable is a function of: vectors between consecutive centres, or sums of the first group.
+// Arguments of a variable: vectors between consecutive centres, or sums of the first group.
 struct CollectiveRoom {
   Vec3d between[kMostBodies - 1];
   double sums[kMostSums];

@@ -37,8 +37,8 @@ QMD_HD Triangle make_triangle(double apex_mass, double base_mass, double leg, do
           stiff * by_sum / across};
 }
 
-// What a step needs of the triangle as it was: the edges b, c of the apex and d of the base, and with
-// b the directions that span its plane: m across b, and the normal n.
+// Geometry of the old triangle for a step: the edges b, c of the apex and d of the base, and with b the
+// directions that span its plane: m perpendicular to b, and the normal n.
 struct OldTriangle {
   Vec3d b, c, d, n, m;
   double bb, bc, nn, per_bbnn, per_nn;

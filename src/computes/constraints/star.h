@@ -22,8 +22,8 @@ QMD_HD void star_edges(const Star& s, const Vec3d* at, Vec3d* edge) {
   for (int k = 0; k < kStarBonds; ++k) edge[k] = k < s.bonds ? at[k + 1] - at[0] : Vec3d{0, 0, 0};
 }
 
-// What the impulses along the three edges do to bond k, whose atom has the inverse mass `own`, along
-// `along`; a bond that is missing stands alone.
+// Effect of the impulses along the three edges on bond k, whose atom has the inverse mass `own`, along
+// `along`; a missing bond is uncoupled.
 QMD_HD Vec3d star_row(int k, bool exists, double heavy, double own, Vec3d along,
                       const Vec3d* edge) {
   Vec3d row;

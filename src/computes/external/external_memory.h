@@ -17,7 +17,7 @@ class ExternalMemory {
   // Atoms by internal index. Both must outlive it.
   ExternalMemory(const SlotMemory& slots, const std::vector<ExternalForce>& forces);
 
-  // How many integers messages of positions and forces have.
+  // Number of integers in messages of positions and of forces.
   int words() const { return 3 * static_cast<int>(atoms_.size()); }
   int64_t* positions() const { return positions_.data(); }
   int64_t* found() const { return found_.data(); }

@@ -39,8 +39,8 @@ struct GatherExternal {
   }
 };
 
-// What forces from outside have found, fixed point: three components for each atom, the virial, and an energy
-// for each of them. Forces go to the atoms of this rank.
+// Results of external forces, fixed point: three components for each atom, the virial, and an energy for each
+// force. Forces go to the atoms of this rank.
 struct AddExternal {
   static constexpr const char* kName = "add_external";
   ExternalAtoms of;

@@ -32,8 +32,8 @@ class Provider {
   virtual ~Provider() = default;
   // A pure function: it is called for steps that are undone afterwards, and again for the same step.
   virtual ExternalOutput compute(const ExternalInput& input) = 0;
-  // What is remembered, such as a hill of metadynamics: once for each step that is a multiple of
-  // ExternalForce::update_every, in order, when it cannot be undone any more and before its forces are taken.
+  // Updates the state of the force (a hill of metadynamics): in order, once for each step that is a multiple
+  // of ExternalForce::update_every, when the step cannot be undone and before its forces are taken.
   virtual void update(const ExternalInput& input) = 0;
 };
 

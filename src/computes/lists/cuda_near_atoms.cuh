@@ -41,9 +41,9 @@ struct NearTest {
   int source;           // the lane that ends up with the distance of this one's atom
 };
 
-// How much the squared distance of an atom at reach R may be wrong when i atoms are within r of the
-// origin, both given as squares: the rounding of |j|^2 and twice that of i.j, at |j| = r + R, are
-// (r + R) (1.25 r + 0.25 R) / 512; with r R < 1.25 r^2 + 0.2 R^2 that is less than this.
+// Error bound of the squared distance of an atom at reach R when i atoms are within r of the origin, both
+// given as squares: the rounding errors of |j|^2 and of twice i.j, at |j| = r + R, are (r + R) (1.25 r + 0.25
+// R) / 512; with r R < 1.25 r^2 + 0.2 R^2 that is less than this bound.
 __device__ __forceinline__ float matrix_error(float radius2, float reach2) {
   return (3.3f * radius2 + 0.6f * reach2) * (1.0f / 512);
 }

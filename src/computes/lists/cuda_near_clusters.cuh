@@ -67,7 +67,7 @@ struct Table {
 };
 static_assert(sizeof(NearCluster) * kNearClusters <= sizeof(uint4) * kTable * kClusterSize);
 
-// What a warp works with; the plain entries of its list follow in shared memory.
+// Scratch memory of a warp; the plain entries of its list follow in shared memory.
 struct WarpScratch {
   int partner[kPartners];           // clusters that hold excluded atoms, by hash; or kNoCluster
   uint32_t excluded[kPartners][2];  // their atoms: a byte each, by i atom
@@ -81,7 +81,7 @@ struct WarpScratch {
 // with it. With a single cutoff all are of the first.
 enum Kind { kPlainKind, kFormKind, kKinds };
 
-// How squared distances fall into bins: the upper bits of the float, counted from those of the least.
+// Bins of squared distances: the upper bits of the float, counted from those of the smallest.
 struct Bins {
   int shift, first;
   // For each kind: squared distances of listed atoms, and of atoms in the first shell.

@@ -7,7 +7,7 @@
 
 namespace quiltmd {
 
-// What the list of a cluster is likely to have, in a system of `atoms` at a density (1/nm^3), with all
+// Expected number of entries in the list of a cluster, in a system of `atoms` at a density (1/nm^3), with all
 // pairs up to `reach` (nm).
 double entries_of_list(int atoms, double density, double reach);
 // Entries to make room for: a tenth more than these lists are likely to have, if that can be numbered.

@@ -16,7 +16,7 @@ namespace {
 
 int first_cluster(const PlacedPatch& patch) { return patch.start / kClusterSize; }
 
-// What one thread has to itself while lists are built.
+// Data of one thread while lists are built.
 struct alignas(64) ListThread {
   std::vector<uint32_t> entries;  // finished lists, one after the other
   std::vector<uint8_t> masks;     // of their masked entries

@@ -10,11 +10,11 @@
 namespace quiltmd {
 namespace {
 
-// How far atoms move has been measured up to this time.
+// Displacements of atoms were measured up to this time.
 constexpr double kLongestLife = 0.060;  // ps
 constexpr int kFewestSteps = 4, kMostSteps = 40;
-// How many evaluations of a whole list take as long as building it. Fitted to times of steps on one GPU
-// (benchmarks/notes/step.md), where the least is broad: 10 to 20 steps differ by 2 %.
+// Number of evaluations of a whole list that take as long as building it. Fitted to times of steps on one GPU
+// (benchmarks/notes/step.md), where the minimum is broad: 10 to 20 steps differ by 2 %.
 constexpr double kBuilding = 2.6;
 // A buffer for a layout alone costs next to nothing; without water around them atoms go farther in this time
 // than they would there.
@@ -23,8 +23,8 @@ constexpr double kLayoutSpread = 2;
 // However short a step is, no more of them than of this length.
 constexpr double kLeastStep = 0.001;  // ps
 
-// How far the fastest of two million atoms moves in a time (ps), in nm: hydrogens of water at 300 K,
-// whose speed fades as the molecules turn round. Measured; docs/decisions.md has the figures.
+// Displacement of the fastest of two million atoms in a time (ps), in nm: hydrogens of water at 300 K, whose
+// speed decreases as the molecules rotate. Measured; docs/decisions.md has the figures.
 double farthest(double time, double temperature) {
   constexpr double kSpeed = 9.0, kFading = 0.0285, kMeasuredAt = 300;
   const double warmer = std::sqrt(std::max(temperature / kMeasuredAt, 1.0));

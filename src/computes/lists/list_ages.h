@@ -14,14 +14,14 @@ struct ListSettings {
   Int3 patch_reach{1, 1, 1};  // reach of the half shell in patches along x, y, z
 };
 
-// What the Verlet buffer depends on.
+// Properties on which the Verlet buffer depends.
 struct AtomMotion {
   double timestep;     // ps
   double temperature;  // K
   double fraction;     // of the displacement of the farthest atoms that the buffer covers
 };
 
-// What is built anew at the end of a life: pair lists with the layout of atoms, or that layout alone.
+// Data rebuilt at the end of a lifetime: pair lists with the layout of atoms, or only the layout.
 enum class BuiltAnew { kLists, kLayout };
 struct Rebuilds {
   BuiltAnew what;

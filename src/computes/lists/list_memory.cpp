@@ -69,7 +69,7 @@ void ListMemory::make_room_for_lists(size_t interior, size_t boundary) {
   }
 }
 
-// What this number of computes is likely to have at the system's mean density.
+// Expected number of lists for this number of computes at the mean density of the system.
 double ListMemory::lists_of(int computes) const {
   const double atoms = slots_.system.atom_count();
   return computes * (atoms / kClusterSize / slots_.patch_grid.size() + 0.5);

@@ -51,7 +51,7 @@ class ListMemory final : public Rebuilt {
     return setup_.ages.shells[static_cast<size_t>(list_age)];
   }
 
-  // How far apart the atoms of listed pairs may be, nm.
+  // Largest distance between the atoms of listed pairs, nm.
   double reach() const { return setup_.ages.reach[kShells - 1]; }
 
   // Room for this number of entries and some more.

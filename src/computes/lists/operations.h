@@ -47,8 +47,8 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
 // Lengths are in whole rounds of 32 entries; the last one stands for all longer lists.
 inline constexpr int kListLengths = 64;
 
-// How many lists there are of each length, and how many of these have been given a place in the order of
-// length: [0] lists of interior computes, [1] of boundary computes.
+// Numbers of lists of each length, and numbers of those that already have a place in the order of length: [0]
+// lists of interior computes, [1] of boundary computes.
 struct ListLengths {
   int32_t count[2][kListLengths], placed[2][kListLengths];
 };

@@ -23,7 +23,7 @@ struct Cluster {
   int index[kClusterSize];  // place in the cluster's slots
 };
 
-// What a lane sums up over its entries.
+// Sums of a lane over its entries.
 struct Sums {
   float force[kClusterSize][3];  // on i atoms, negative; the first is not used
   long long j_force[3];          // fixed point
@@ -37,7 +37,7 @@ struct LaneEnergies {
   double unused;
 };
 
-// What of a list is evaluated: places among all entries.
+// Evaluated part of a list: places among all entries.
 struct List {
   int cluster, begin;
   int masked;  // the end of those with a mask
@@ -116,7 +116,7 @@ __device__ __forceinline__ void add_i_forces(const K& k, Sums& sums) {
   add_fixed(array + slot, fixed);
 }
 
-// What the forces on i atoms, folded by add_i_forces(), do to the virial.
+// Contribution of the forces on i atoms, folded by add_i_forces(), to the virial.
 template <class K>
 __device__ __forceinline__ void add_i_virial(const K& k, const Sums& sums) {
   if (k.lane & 3) return;

@@ -46,7 +46,7 @@ struct Partner {
   uint32_t interacts, counts;  // bits by place in the cluster's slots; of masked entries
 };
 
-// What the entries of a round have: masks or not; or, beyond the reach of charges, the form alone.
+// Entries of a round: with masks or without; or, beyond the Coulomb cutoff, only with the form.
 enum class Round { kMasked, kPlain, kApart };
 
 // The same value, held in a register: otherwise the compiler reads it from constant memory again for each
@@ -130,7 +130,7 @@ struct Separation {
   bool near;  // within the cutoff, and the pair counts
 };
 
-// How far pairs of an i atom and this j atom interact.
+// Cutoff of pairs of an i atom and this j atom.
 template <Round kRound, class K>
 __device__ __forceinline__ float cutoff2_of(const K& k, const Partner& j, bool has_form) {
   if constexpr (!K::kTwoCutoffs || kRound == Round::kApart) return k.parameters.cutoff2;

@@ -31,10 +31,10 @@
 namespace quiltmd {
 namespace {
 
-// What the degree may cost: little more than single precision loses anyway.
+// Error allowed for the degree: little more than that of single precision.
 constexpr double kDegreeError = 1.5e-6;
-// What is let pass at all, at the highest degree: alpha * cutoff = 4.2 of a Gaussian, where PME's direct sum is
-// wrong by 1e-8. Beyond, the error grows tenfold with every 0.6.
+// Largest error allowed at the highest degree: alpha * cutoff = 4.2 of a Gaussian, where PME's direct sum has
+// an error of 1e-8. Beyond this value, the error grows tenfold with every 0.6.
 constexpr double kLargestError = 6e-6;
 
 struct ForceFit {

@@ -186,7 +186,7 @@ HWY_INLINE void store(Vf value, float* block, Field field) {
   hn::Store(value, df, row(block, field));
 }
 
-// What a block holds: entries with masks, others, or those that are beyond the reach of charges.
+// Entries of a block: with masks, without masks, or beyond the Coulomb cutoff.
 enum class Part { kMasked, kPlain, kApart };
 
 // One i atom against one block of j atoms.

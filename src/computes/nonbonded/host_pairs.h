@@ -56,7 +56,7 @@ struct ListScratch {
   hwy::AlignedFreeUniquePtr<Float2[]> pair_numbers;
 };
 
-// What one thread has to itself.
+// Data of one thread.
 struct alignas(64) PairThread {
   ListScratch scratch;
   ForceAccumulator forces;

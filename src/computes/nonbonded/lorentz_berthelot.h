@@ -10,7 +10,7 @@
 
 namespace quiltmd {
 
-// What the rules need, if the table of the system follows them: per type sigma (nm) and epsilon
+// Parameters of the rules, if the table of the system follows them: for each type sigma (nm) and epsilon
 // (kJ/mol).
 struct LorentzBerthelot {
   bool holds = false;

@@ -41,7 +41,7 @@ inline std::vector<char> types_with_tables(const System& system) {
   return found;
 }
 
-// What kernels look up: the numbers of all pairs of types, then the knots, four numbers each.
+// Table for kernels: the numbers of all pairs of types, then the knots, four numbers each.
 template <TypedForm F, class Real>
 std::vector<Real> table_of(const System& system, const NonbondedSettings& settings) {
   const int types = system.pair_type_count;

@@ -9,7 +9,7 @@
 
 namespace quiltmd {
 
-// What pairs are evaluated with.
+// Setup of the evaluation of pairs.
 struct PairSetup {
   PairParameters parameters;
   std::vector<float> table;  // PairForces::table

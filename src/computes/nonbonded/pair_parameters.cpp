@@ -36,7 +36,7 @@ SwitchConstants<double> potential_switch(double start, double cutoff) {
   return c;
 }
 
-// What GROMACS' force-switch adds to 1/r^m, divided by m; and what it subtracts from the energy.
+// GROMACS' force-switch: the term added to 1/r^m, divided by m; and the shift of the energy.
 struct GromacsSwitch {
   double second, third, shift;
 
@@ -90,7 +90,7 @@ bool fits(const System& system, const NonbondedSettings& settings) {
   return system.pair_form == Form::kName && Form::ends_as(settings.switching);
 }
 
-// What a form reads besides its numbers.
+// Constants of a form besides its numbers.
 struct Constants {
   double shift_6 = 0;
   SwitchConstants<double> switching;

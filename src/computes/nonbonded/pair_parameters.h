@@ -58,7 +58,7 @@ struct PackedPairs {
   std::vector<float> table;   // by pair of types; empty where the atoms' numbers are enough
 };
 
-// How many tables each of PairForms takes, by name; 0: any number.
+// Number of tables of each of PairForms, by name; 0: any number.
 std::map<std::string, int> tables_of_pair_forms();
 
 // The first of PairForms that has the name and number of tables of the system's form, and ends at the

@@ -164,7 +164,7 @@ struct Physics {
             form_r + off_mesh_r + qq * (1 / r - smooth_r)};
   }
 
-  // What a mesh has of the dispersion of a pair, taken back.
+  // Dispersion of a pair on the mesh, subtracted.
   struct OffMesh {
     double energy, force_r;
   };
@@ -175,7 +175,7 @@ struct Physics {
     return {product * alpha6 * smooth.value, product * smooth.force_over_r(*mesh_alpha) * r * r};
   }
 
-  // What the medium beyond the cutoff adds.
+  // Contribution of the medium beyond the cutoff.
   Pair in_field(double qq, double r) const {
     const double part = qq * field->strength * r * r;
     return {0, part - qq * field->shift, -2 * part};
@@ -190,7 +190,7 @@ struct Physics {
     return {off_mesh, -qq * smooth_energy, off_mesh_r - qq * smooth_r};
   }
 
-  // What the reciprocal sum holds of a pair of unit charges: energy, and r times the force.
+  // Contribution of a pair of unit charges to the reciprocal sum: energy, and r times the force.
   struct Smooth {
     double energy = 0, force_r = 0;
   };

@@ -25,8 +25,8 @@ __device__ inline bool starts_copies() {
   return is_elected != 0;
 }
 
-// What threads have read and written in shared memory comes before the copies that they, or threads
-// that meet them afterwards, start.
+// Orders reads and writes of threads in shared memory before copies that they, or threads that synchronise
+// with them afterwards, start.
 __device__ inline void order_before_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

@@ -319,7 +319,7 @@ void CudaDevice::wait(int event, Stream stream) {
   d.use();
   const auto found = d.events.find(event);
   if (found == d.events.end()) return;  // never signalled: nothing to wait for
-  // What was signalled before the recording is over when the recording runs.
+  // Events signalled before the recording have ended when the recording runs.
   if (d.recording && !d.recorded_events.count(event)) return;
   d.enter(stream);
   cuda_check(cudaStreamWaitEvent(d.stream(stream), found->second), "wait for an event");

@@ -69,7 +69,7 @@ class CudaDevice final : public Device {
 void poison_gpu(int ordinal);
 void occupy_gpu(int ordinal);
 
-// How one GPU uses the memory of another.
+// Access of one GPU to the memory of another.
 struct GpuLink {
   int to = 0;            // ordinal
   bool access = false;   // its kernels read and write that memory directly

@@ -35,7 +35,7 @@ class NotedLaunches {
   // Empties what the launches write to, and copies it to the host, in the order of a stream.
   void empty(cudaStream_t stream);
   void copy(cudaStream_t stream);
-  // What was copied, once the copy has ended.
+  // The copied times, once the copy has ended.
   const LaunchTimes* copied() const { return copied_; }
 
   struct Launch {
@@ -76,7 +76,7 @@ class NotedTimes final : public LaunchTimer {
   NotedTimes& operator=(const NotedTimes&) = delete;
 
   LaunchTimes* times_of(const char* name, const CudaContext& context) override;
-  // What notes a time between other work of a stream: before it and after it, into the same times.
+  // Notes a time between other work of a stream: before and after it, into the same times.
   static void mark(LaunchTimes* times, cudaStream_t stream);
 
   // Label of all following launches.

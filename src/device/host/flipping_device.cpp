@@ -9,7 +9,7 @@
 namespace quiltmd {
 namespace {
 
-// What is only written has no values that a flip could change.
+// Memory that is only written has no values that a flip could change.
 bool is_read(const MemoryUse& use) {
   return use.access != Access::kNone && use.access != Access::kWrite;
 }

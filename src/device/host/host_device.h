@@ -26,8 +26,8 @@ class ThreadGroup {
   // Call body(begin, end, thread) over [0, count) in chunks of `grain`, taken dynamically.
   void parallel_for(int count, int grain, const std::function<void(int, int, int)>& body);
 
-  // What each thread has to itself from one call of a kernel to the next: a T by thread, made when first
-  // asked for. It lasts as long as the group.
+  // Data of each thread that persist between calls of a kernel: a T for each thread, made when first needed.
+  // They last as long as the group.
   template <class T>
   std::vector<T>& scratch() {
     std::shared_ptr<void>& made = scratch_[typeid(T)];

@@ -69,7 +69,7 @@ class Arena {
   size_t used_ = 0;
 };
 
-// What waits for an answer of at most this number of bytes.
+// A request that waits for an answer of at most this number of bytes.
 struct Question {
   std::promise<Bytes> answer;
   size_t most;

@@ -57,7 +57,7 @@ struct Piece {
   uint64_t from, bytes;
 };
 
-// What is longer is sent in pieces.
+// Longer payloads are sent in pieces.
 inline constexpr uint64_t kLargestPayload = 4 << 20;
 
 using Bytes = std::vector<std::byte>;

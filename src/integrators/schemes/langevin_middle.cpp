@@ -30,7 +30,7 @@ LangevinBath read_bath(const Parameters& parameters, const std::string& suffix) 
           0.125 * thermal * thermal * timestep * timestep * (1 - keep * keep)};
 }
 
-// What does not depend on how many baths there are.
+// Part of the plan that does not depend on the number of baths.
 StepPlan plan_without_baths(const Parameters& parameters, const Thermostat* thermostat) {
   if (thermostat)
     throw Error(parameters.kind +

@@ -94,7 +94,7 @@ class NcclCommunicator final : public Communicator {
   std::thread watcher_;
 };
 
-// What a thread makes, which may outlive who waits for it.
+// Data of a thread that may outlive the thread which waits for it.
 struct Joining {
   std::mutex mutex;
   std::condition_variable changed;

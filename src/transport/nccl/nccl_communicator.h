@@ -14,7 +14,7 @@
 
 namespace quiltmd {
 
-// What all ranks must be given alike, made by one of them.
+// Identifier made by one rank, which all ranks must be given.
 using CommunicatorId = std::vector<std::byte>;
 CommunicatorId make_communicator_id(const nccl::Library& library);
 

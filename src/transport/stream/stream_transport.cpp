@@ -222,7 +222,7 @@ class StreamTransport final : public Transport {
     watch_.tell();
   }
 
-  // What follows is for who holds reading_.
+  // The following is for the holder of reading_.
   std::optional<Message> take() {
     if (messages_.empty()) return std::nullopt;
     Message message = std::move(messages_.front());

@@ -7,7 +7,7 @@
 
 namespace quiltmd {
 
-// What of a deviation is outside of a flat bottom, `width` to either side.
+// Part of a deviation outside a flat bottom of half width `width`.
 template <class Real>
 QMD_HD Real beyond_width(Real deviation, Real width) {
   return deviation > width ? deviation - width : (deviation < -width ? deviation + width : Real(0));

@@ -94,7 +94,7 @@ inline constexpr bool kHoldsAtoms = Form::kAtoms == 2 && requires(const double* 
 template <class Form>
 inline constexpr bool kRestrains = Form::kPart == TermPart::kRestraint;
 
-// How a form prepares parameters and evaluates a term: by itself, or with data that its terms share.
+// Preparation of the parameters and evaluation of a term of a form: alone, or with data that its terms share.
 template <class Form>
 concept PreparesAlone =
     !kShares<Form> && requires(const double* given, double* p) { Form::prepare(given, p); };
@@ -115,7 +115,7 @@ concept EvaluatesShared = kShares<Form> && requires(const Vec3d* b, const double
   { Form::template evaluate<double>(b, p, p) } -> std::same_as<ValueOf<Form>>;
 };
 
-// What all of the list has.
+// Common properties of all forms of the list.
 template <class Form>
 concept StatesAtoms =
     Form::kAtoms >= 1 && Form::kAtoms <= kMaxTermAtoms && Form::kForm.atoms == Form::kAtoms;

@@ -7,7 +7,7 @@
 
 namespace quiltmd {
 
-// How far a torsion is beyond phi0: between -pi and pi.
+// Deviation of a torsion from phi0: between -pi and pi.
 template <class Real>
 QMD_HD Real torsion_beyond(const Dihedral<Real>& phi, Real phi0) {
   const Real turn = Real(2 * kPi), beyond = std::atan2(phi.sine, phi.cosine) - phi0;

@@ -9,7 +9,7 @@ namespace quiltmd {
 
 inline constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-// How far (nm) a spring of k (kJ/mol/nm^2) that pulls with up to k * most is stretched by an energy
+// Stretch (nm) of a spring of k (kJ/mol/nm^2), whose force is at most k * most, by an energy
 // (kJ/mol).
 inline double farthest_stretch(double k, double most, double energy) {
   if (!(k > 0 && most > 0)) return kUnbounded;

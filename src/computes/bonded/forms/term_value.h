@@ -12,7 +12,7 @@
 
 namespace quiltmd {
 
-// What the terms of a form are in a molecule. Python's list of forms says the same.
+// Role of the terms of a form in a molecule. Python's list of forms has the same roles.
 enum class TermPart {
   kBond,       // a chemical bond: it links atoms to a molecule
   kAngle,      // what else keeps the shape of an angle, Urey-Bradley terms included

@@ -19,7 +19,7 @@ __device__ __forceinline__ float parent_weight(int parent, int odd) {
   return kScale * (odd ? kRefinement[5] : kRefinement[4]);
 }
 
-// What the coarse grid adds to points (x, y, 2 half) and (x, y, 2 half + 1) of a fine grid of n points.
+// Contribution of the coarse grid to points (x, y, 2 half) and (x, y, 2 half + 1) of a fine grid of n points.
 __device__ __forceinline__ float2 prolonged(const float* coarse, Int3 n, int x, int y, int half) {
   const Int3 c{n.x / 2, n.y / 2, n.z / 2};
   int z[kParents];

@@ -92,7 +92,7 @@ __device__ __forceinline__ void add_four(float4 number, const float* charge, flo
   }
 }
 
-// What one thread makes of its share of the stencil; `own`: where its first charges are.
+// Sums of one thread over its share of the stencil; `own`: the place of its first charges.
 __device__ __forceinline__ Fours sum_share(const GpuTile& t, const StencilArrays& arrays,
                                            const float4* own, int share, int number_pitch) {
   Fours sums;

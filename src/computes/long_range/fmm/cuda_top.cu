@@ -84,7 +84,7 @@ __device__ __forceinline__ void transform_along_x(const TopShape& s, const doubl
   });
 }
 
-// How many waves of the whole transform one of a real transform stands for.
+// Number of waves of the complex transform that one wave of a real transform represents.
 __device__ __forceinline__ int times_of(int k, int nz) { return k == 0 || 2 * k == nz ? 1 : 2; }
 
 __device__ __forceinline__ void add_virial_of_top(const TopShape& s, const SumUpperLevels& op,

@@ -14,7 +14,7 @@ QMD_HD void fit_target(const FitStencil& op, const ReciprocalSteps& steps, int s
   for (int k = 0; k < kFitParts; ++k) parts[k] *= s.weight;
 }
 
-// What points at a height `z` of the stencil, 0 or above, need of a row of samples: a part of the sum with
+// Sums for points at a height `z` of the stencil, 0 or above, over a row of samples: a part of the sum with
 // cosines and sines.
 QMD_HD double* sums_of_row(const FitStencil& op, int z, int row) {
   return op.sums.of_rows + (int64_t{z} * op.fit.row_count + row) * 2 * kFitParts;

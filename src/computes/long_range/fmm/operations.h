@@ -29,7 +29,7 @@ struct StencilRow {
   int first, count;
 };
 
-// What a row of charges is to two rows of potentials, of which the first has the lower y: its place beside the
+// A row of charges for two rows of potentials, of which the first has the lower y: its place relative to the
 // first, and the fours of numbers of the table's rows (x, y) and (x, y - 1) that are not all zero.
 struct StencilPair {
   int x, y, first, end;

@@ -32,8 +32,8 @@ QMD_HD TopWave top_wave(const LevelKernels& kernels, int level, const Box& box, 
   return wave;
 }
 
-// What the wave of length zero takes away of the sum of the stencil's numbers, so that the mean potential of
-// all levels is zero: level l has 8^-l of the points, on which a stencil of 2^-l has this mean.
+// Subtraction by the zero wave vector from the sum of the stencil's values, which makes the mean potential of
+// all levels zero: level l has 8^-l of the points, on which a stencil of 2^-l has this mean.
 QMD_HD double mean_of_levels(const FmmLevels& levels) {
   const double below = static_cast<double>((int64_t{1} << (2 * levels.count)) - 1) / 3;
   return below / static_cast<double>(levels.size(0));

@@ -21,9 +21,9 @@ QMD_HD Reciprocal reciprocal_vectors(const Box& box) {
   return {{1 / box.ax, xy, xz}, {0, 1 / box.by, yz}, {0, 0, 1 / box.cz}};
 }
 
-// What is on a mesh: charges, with an interaction of 1/r, or square roots of C6 coefficients, with one of
-// -1/r^6 (Lennard-Jones PME); or derivatives of charges by lambda, of which only the energy is wanted. The names
-// of operations and arrays are those of the first.
+// Quantity on a mesh: charges, with an interaction of 1/r, or square roots of C6 coefficients, with an
+// interaction of -1/r^6 (Lennard-Jones PME); or derivatives of charges by lambda, of which only the energy is
+// used. Operations and arrays have the names of the first.
 enum class MeshOf { kCharges, kDispersion, kChargeChange };
 
 // Dispersion coefficients in memory are scaled so that the largest is 8 to 16, in the units of charges.

@@ -71,8 +71,8 @@ struct ChargeInfluence : OfSquare {
     return m2 > 0.0f && m2 < transform.end ? shape * value : 0.0f;
   }
 
-  // What the energy of m, which is not zero, takes from the virial beside itself, times m (x) m (Essmann et
-  // al. 1995, eq. 2.7).
+  // Virial of the energy of m, which is not zero, besides the energy itself, times m (x) m (Essmann et al.
+  // 1995, eq. 2.7).
   __device__ float anisotropy(Vec3f m) const {
     const float m2 = square(m), t = __fmaf_rn(transform.t_scale, m2, -1.0f);
     float shape = 0, slope = 0;

@@ -306,8 +306,8 @@ __device__ __forceinline__ void pass_in_place(const Lines& lines, const Plan& pl
   __syncthreads();
 }
 
-// How threads go through the items of the outermost passes: neighbours take neighbouring lines, or
-// neighbouring elements of a line. Whichever lies side by side in global memory.
+// Order of threads in the outermost passes: neighbours take neighbouring lines, or neighbouring elements of a
+// line, whichever are contiguous in global memory.
 enum class Run { kAcrossLines, kAlongLines };
 
 // f(line, i) for i < per_line of every line.

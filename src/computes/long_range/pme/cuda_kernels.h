@@ -8,7 +8,7 @@
 
 namespace quiltmd {
 
-// How planes are transformed: one block each, or in tiles of rows and then of columns.
+// Transform of planes: one block for each plane, or tiles of rows and then of columns.
 enum class PlaneRoute { kWhole, kTiles };
 bool plane_fits(const PmeGrid& grid, const CudaContext& context);
 PlaneRoute plane_route(const PmeGrid& grid, const CudaContext& context);

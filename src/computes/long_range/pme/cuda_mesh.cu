@@ -19,7 +19,7 @@ namespace {
 
 using namespace mesh;
 
-// What of an atom is on the mesh: its charge as kernels of pairs have it, or a coefficient of its own.
+// Source of an atom's value on the mesh: the charge of pair kernels, or a separate coefficient.
 enum class From { kLocal, kCoefficients };
 
 // An atom's place, and as `w` what of it is on the mesh.

@@ -215,8 +215,8 @@ Pack exponential(Pack x) {
   return p * __builtin_bit_cast(Pack, (n + 127) << 23);
 }
 
-// What of an influence function depends on m^2 alone, times `decayed`: exp(-decay m^2) and all else; and for
-// the virial its fall, minus the derivative by m^2. That has a value where the function passes through zero.
+// Part of an influence function that depends only on m^2, times `decayed`, exp(-decay m^2), and all other
+// factors; and for the virial minus its derivative by m^2, which is finite where the function is zero.
 struct ChargeInfluence {
   static constexpr EnergyKind kEnergy = kReciprocal;
   const FittedTransform& s;

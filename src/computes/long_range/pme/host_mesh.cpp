@@ -172,7 +172,7 @@ bool meets(Slab a, Slab slab, int nx) {
                              ahead(slab.first, a.first) < slab.end - slab.first);
 }
 
-// What spreading in several slabs has to know first.
+// Survey needed before spreading in several slabs.
 struct Survey {
   std::vector<Slab> reach;    // by patch
   std::vector<int> atoms_at;  // by the last plane that an atom touches

@@ -37,7 +37,7 @@ QMD_HD double potential_at(const SumPotential& op, const Vec3d& position) {
   return sum;
 }
 
-// What the atom of a slot adds to the sum, in fixed point.
+// Contribution of the atom of a slot to the sum, in fixed point.
 template <int Order>
 QMD_HD int64_t potential_energy_of(const SumPotential& op, int slot) {
   const double coefficient = op.coefficients[op.slots.atom[slot]];

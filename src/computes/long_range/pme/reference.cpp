@@ -25,7 +25,7 @@ struct Sums {
   Symmetric virial{};
 };
 
-// What is on a mesh.
+// Values on a mesh.
 struct OnMesh {
   Int3 grid;
   MeshWindow window;

@@ -14,8 +14,8 @@
 
 namespace quiltmd {
 
-// How the influence function corrects for the window. Interpolation: as in smooth PME, plane waves are met at
-// the points. Least squares: the least error of a potential that has no waves beyond the grid's (Hockney and
+// Correction of the influence function for the window. Interpolation: as in smooth PME, plane waves are exact
+// at the points. Least squares: the least error of a potential without waves beyond the grid's (Hockney and
 // Eastwood, Computer Simulation Using Particles (1988), section 8-3-3).
 enum class Moduli { kInterpolation, kLeastSquares };
 
@@ -35,14 +35,14 @@ GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond)
 // Ewald summation; of a reaction field, what each charge makes by itself.
 Constant constant_of_charges(const System& system, const NonbondedSettings& settings,
                              double volume);
-// What it is counted as: of PME with the reciprocal sum, else with the pairs.
+// Kind of energy of the constant: for PME the reciprocal sum, otherwise the pairs.
 EnergyKind kind_of_constant(const NonbondedSettings& settings);
 
 // The influence function of the dispersion is 1/(pi V) times this at m = 0, but for the moduli
 // (dispersion_influence.h).
 double dispersion_strength(double alpha);
 
-// What goes with a split of charges.
+// Correction for the split of charges.
 Moduli moduli_of(const NonbondedSettings& settings);
 MeshWindow window_of(const NonbondedSettings& settings);
 

@@ -32,7 +32,7 @@ QMD_FORM Value cube(Value x) {
   return x * x * x;
 }
 
-// What a pair's formula gives; `table`: as table_of() makes it.
+// Result of a pair's formula; `table`: from table_of().
 template <TypedForm F, bool kEnergy, class N, class P, class Real>
 QMD_FORM Interaction<N> by_formula(const Numbers<N, F::kNumbers>& numbers, const Distance<N>& r,
                                    const P& p, const Real* table) {

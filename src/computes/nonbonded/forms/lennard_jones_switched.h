@@ -3,9 +3,9 @@
 // multiplied by a polynomial (kPotential, kCharmm), or the force goes to zero while below only a
 // constant is added to the energy (kCharmmForce, kGromacsForce).
 
-// What a/r^12 and b/r^6 are multiplied by in r times the force (12 a/r^12 - 6 b/r^6) and in the
-// energy (a/r^12 - b/r^6), at a distance. It is the same for all pairs, so that a kernel spends little
-// on it.
+// Factors of a/r^12 and b/r^6 in r times the force (12 a/r^12 - 6 b/r^6) and in the energy (a/r^12
+// - b/r^6), at a distance. They are the same for all pairs, so a kernel spends little time on
+// them.
 template <class N>
 struct Ending {
   typename N::Value force_12, force_6, energy_12, energy_6;
