@@ -41,7 +41,7 @@ def test_mdin(tmp_path: Path) -> None:
         },
         "output": {"log_every": 100, "trajectory_every": 200, "checkpoint_every": 500},
     }
-    assert noted(found, "tempi 100", "ioutfm 1: files are of the formats")
+    assert noted(found, "tempi 100", "ioutfm 1: [output] sets the formats")
     silent = read(tmp_path, "mdin", MDIN.replace("ntwx=200,", ""))
     assert silent.settings["output"]["trajectory_every"] == 0
 
@@ -99,7 +99,7 @@ def test_heating_of_mdin(tmp_path: Path) -> None:
         "LISTOUT=POUT: this output",
         "nscm 0: motion of the",
     )
-    assert noted(found, "iwrap 1: in the trajectory molecules are whole")
+    assert noted(found, "iwrap 1: molecules in the trajectory are whole")
 
     def points(changes: str) -> list[tuple[float, float]]:
         head = HEAT.split(" &wt")[0]
@@ -270,7 +270,7 @@ def test_a_run_from_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     assert not (tmp_path / "mdin-quilt" / "config.toml").exists()
     found = command(*call, "--no-require-velocities", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
-    assert "mdin: ioutfm 1: files are of the formats" in " ".join(found.stderr.split())
+    assert "mdin: ioutfm 1: [output] sets the formats" in " ".join(found.stderr.split())
     written = read_config(tmp_path / "mdin-quilt" / "config.toml")
     assert written["integrator"]["temperature"] == 310.0
     assert written["nonbonded"]["cutoff"] == 0.8

@@ -306,7 +306,7 @@ def test_notes_of_mdp_say_what_is_the_case(tmp_path: Path) -> None:
 
     order = notes("pme-order = 6\n", "pme-order 6: the order follows from pme_tolerance")
     assert "pme_order" not in order["nonbonded"]
-    notes("integrator = sd\n", "tcoupl V-rescale: integrator sd has friction and noise")
+    notes("integrator = sd\n", "tcoupl V-rescale: integrator sd is the thermostat")
     one = "tau-t = 1\nref-t = 300\ntc-grps = "
     alone = read(tmp_path, "md.mdp", changed(MDP, one + "Protein\n"))  # refused unless it is all
     assert [bath["select"] for bath in alone.settings["bath"]] == ["protein"]

@@ -182,7 +182,7 @@ def test_first_step_of_an_extended_system(tmp_path: Path) -> None:
         ("[expr 1000 - $first]", "[expr 1000 / 0]"),
         ("[expr 1000 - $first]", "[expr " + 200 * "1+" + "1]"),
     ):
-        with pytest.raises(InputError, match="is not supported: write what it does in its place"):
+        with pytest.raises(InputError, match="is not supported: replace it by its result"):
             read(tmp_path, "run.namd", cold + FIRST_STEP.replace(old, new))
     (tmp_path / "old.xsc").write_text("# NAMD\n")
     with pytest.raises(InputError, match=r"old.xsc: not a NAMD extended system file"):

@@ -390,7 +390,7 @@ TEMPLATES = {
             "nonbonded.dispersion_correction": False,
             "output.checkpoint_every": 10000,
         },
-        ("waters are known by their atoms",),
+        ("waters are identified by their atoms",),
     ),
     "born.mdin": Template(
         GENERALIZED_BORN,

@@ -275,7 +275,7 @@ def test_a_step_that_no_device_survives_ends_the_run() -> None:
     workers.faults = {str(place): lambda: ["drop@12"] for place in (A, B)}
     simulation = workers.simulation()
     simulation.run(10)
-    with pytest.raises(LostError, match=r"after 5 faults the run gets no further"):
+    with pytest.raises(LostError, match=r"after 5 faults the run makes no progress"):
         simulation.run(10)
     assert workers.started == [str(A), str(B)] * 2 + [str(A)]
 

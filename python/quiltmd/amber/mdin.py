@@ -170,10 +170,12 @@ def _solvent(control: Control, entries: Entries) -> int | None:
     control.set("solvent", "model", _MODELS[kind])
     control.set("solvent", "salt_concentration", entries.number("saltcon"))
     control.set("solvent", "dielectric", entries.number("extdiel"))
-    entries.refuse("only a solute with the dielectric constant 1", "intdiel", unless=is_one)
+    entries.refuse("the dielectric constant of the solute must be 1", "intdiel", unless=is_one)
     entries.refuse("the surface energy by LCPO is not supported", "gbsa")
-    entries.tell("radii count atoms at any distance, or up to the cutoff if there is one", "rgbmax")
-    entries.tell("that of the surface energy, which there is not", "surften")
+    entries.tell(
+        "Born radii include atoms at any distance, or up to the cutoff if there is one", "rgbmax"
+    )
+    entries.tell("no effect without a surface energy", "surften")
     return 0
 
 
@@ -195,11 +197,11 @@ def _no_box(control: Control, entries: Entries) -> None:
             f"cut {cutoff:g} without a periodic box and implicit solvent: only without a cutoff, "
             f"{_ALL_PAIRS:g} or more"
         )
-    entries.refuse("constant pressure without a periodic box", "ntp")
+    entries.refuse("constant pressure needs a periodic box", "ntp")
     entries.refuse("a dielectric constant", "dielc", unless=is_one)
     entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
-    entries.refuse("a switching function without a cutoff", "fswitch", unless=is_not_positive)
-    entries.tell("of PME, which there is not", *_OF_PME)
+    entries.refuse("a switching function needs a cutoff", "fswitch", unless=is_not_positive)
+    entries.tell("no effect without PME", *_OF_PME)
     entries.tell("Quilt sets up the pair lists", *_OF_LISTS)
 
 
@@ -278,7 +280,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     entries.refuse("12-6-4 is not supported", "lj1264", "plj1264")
     entries.refuse("only PME", "ew_type", "eedmeth", unless=lambda value: value in ("0", "1"))
     entries.refuse("a dielectric constant", "dielc", unless=is_one)
-    entries.tell("forces sum up to zero without it", "netfrc")
+    entries.tell("not needed: forces add up to zero", "netfrc")
     entries.tell("Quilt sets up the pair lists", *_OF_LISTS)
 
 
@@ -291,9 +293,9 @@ def _output(control: Control, entries: Entries) -> None:
         value = entries.whole(keyword)
         control.set("output", key, None if value is None else abs(value))
     control.settings.setdefault("output", {}).setdefault("trajectory_every", 0)
-    entries.tell("files are of the formats that [output] says", "ioutfm", "ntxo", "ntrx")
-    entries.tell("in the trajectory molecules are whole, in the cell", "iwrap")
-    entries.tell("the trajectory has all atoms; [[trajectory]] selects", "ntwprt")
+    entries.tell("[output] sets the formats of files", "ioutfm", "ntxo", "ntrx")
+    entries.tell("molecules in the trajectory are whole, with centres in the cell", "iwrap")
+    entries.tell("the trajectory has all atoms; [[trajectory]] can select atoms", "ntwprt")
     entries.tell("this output is not written", "ntwe", "ntwv", "ntwf", "ntave", "idecomp")
 
 
@@ -303,10 +305,10 @@ def _rest(entries: Entries) -> None:
         "nscm",
     )
     entries.tell("constraints have their own tolerance", "tol")
-    entries.tell("waters are known by their atoms", "watnam", "owtnm", "hwtnm1", "hwtnm2")
+    entries.tell("waters are identified by their atoms", "watnam", "owtnm", "hwtnm1", "hwtnm2")
     entries.tell("Quilt chooses this", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
     entries.refuse("forces act in every step", "nrespa", unless=is_one)
-    why = "factors are those of the topology, else 1.2 and 2"
+    why = "scaling factors are those of the topology, otherwise 1.2 and 2"
     entries.refuse(why, "scee", unless=lambda word: number_of(word) == DEFAULT_SCEE)
     entries.refuse(why, "scnb", unless=lambda word: number_of(word) == DEFAULT_SCNB)
     entries.refuse(

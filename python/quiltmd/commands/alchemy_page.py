@@ -55,8 +55,8 @@ def _estimates(found: FreeEnergies) -> str:
         for k, state in enumerate(found.lambdas)
     ]
     explained = (
-        "Of each state less the first; \u00b1: one standard error. Independent: rows that are "
-        "hardly correlated, by the statistical inefficiency."
+        "Free energies relative to the first state; \u00b1: one standard error. "
+        "Independent: number of uncorrelated rows, from the statistical inefficiency."
     )
     if found.integration is None:
         explained += " No integration: a state has no samples."

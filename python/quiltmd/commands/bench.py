@@ -123,7 +123,7 @@ def _print_transports(result: dict[str, Any]) -> None:
             table.add_row("", edge["name"], f"{edge['messages']:.1f}", size, *times, "", "")
     show_table(table)
     out.print(
-        f"the State has the same bits with all: {rows[0]['digest'][:16]}..."
+        f"the final state is the same with all transports: {rows[0]['digest'][:16]}..."
         if agree
         else "THE STATE DIFFERS: " + ", ".join(f"{r['transport']} {r['digest']}" for r in rows),
         markup=False,

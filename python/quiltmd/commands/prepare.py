@@ -40,5 +40,5 @@ def _tell(out: Path, notes: tuple[Note, ...]) -> None:
     for note in notes:
         if note.check:
             say(f"look at: {note.topic}: {note.text}")
-    say(f"{out / LOG}: everything that was done")
+    say(f"{out / LOG}: record of all steps")
     say(f"next: quiltmd info {out / RUN}, then quiltmd run {out / RUN}")

@@ -143,8 +143,8 @@ def check_forces(forces: Sequence[Any], term_names: Iterable[str]) -> None:
         every = whole_number(f"{where}: update_every", force.update_every)
         if 0 < every < LEAST_UPDATE:
             raise QuiltError(
-                f"{where}: update_every must be 0 or at least {LEAST_UPDATE}: pair lists are built "
-                "anew at each update"
+                f"{where}: update_every must be 0 or at least {LEAST_UPDATE}: each "
+                "update rebuilds the pair lists"
             )
         if every and type(force).update is ExternalForce.update:
             raise QuiltError(f"{where} has update_every = {every} and no method `update`")

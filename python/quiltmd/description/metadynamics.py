@@ -55,7 +55,9 @@ class Metadynamics:
     width: tuple[float, ...] = Field(
         description="Standard deviation of hills for each variable, nm, degrees or contacts."
     )
-    height: float = Field(gt=0, le=1000, description="Height of the first hill, kJ/mol.")
+    height: float = Field(
+        gt=0, le=1000, description="Height of the first hills, where there is no bias yet, kJ/mol."
+    )
     bias_factor: float | None = Field(
         default=None, gt=1, le=1000, description="Of well-tempered metadynamics; none: plain."
     )

@@ -148,11 +148,11 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
     fastest = fastest_vibration(system)
     if fastest.form and timestep * _FEWEST_PER_PERIOD > fastest.period * (1 + 1e-9):
         hydrogen = system.masses[list(fastest.atoms)].min() < _HEAVIEST_HYDROGEN
-        advice = "constrain bonds to hydrogen or take shorter steps"
+        advice = "constrain bonds to hydrogen, or use a shorter time step"
         yield (
             f"a time step of {1000 * timestep:g} fs is long for {fastest.form.the} of "
             f"{names(system, fastest.atoms)}, which has a period of {1000 * fastest.period:.3g} "
-            f"fs: {advice if hydrogen else 'take shorter steps'}"
+            f"fs: {advice if hydrogen else 'use a shorter time step'}"
         )
     light = np.zeros(system.atoms, dtype=bool)
     for terms in system.terms.present():
@@ -164,7 +164,7 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
         yield (
             f"a time step of {1000 * timestep:g} fs is long for hydrogens as light as "
             f"{system.topology.describe(atom)}, {system.masses[atom]:.4g} amu: repartition masses "
-            "(hydrogen_mass=3.024, --hmr) or take shorter steps"
+            "(hydrogen_mass=3.024, --hmr) or use a shorter time step"
         )
 
 

@@ -97,7 +97,7 @@ class Restraint:
     kind: Literal[
         "position", "distance", "angle", "torsion", "gyration", "rmsd", "coordination"
     ] = Field(
-        description="What is restrained: position, distance, angle, torsion, gyration, rmsd or "
+        description="Kind of the restraint: position, distance, angle, torsion, gyration, rmsd or "
         "coordination."
     )
     select: str | tuple[str, ...] = Field(
@@ -109,7 +109,7 @@ class Restraint:
         "kJ/mol); of positions also one for each axis."
     )
     radius: Nanometres | None = Field(
-        default=None, ge=0, description="Free distance from its place, nm (position)."
+        default=None, ge=0, description="Distance below which no force acts, nm (position)."
     )
     lower: Nanometres | None = Field(
         default=None, ge=0, description="Value below which the spring acts, nm."
@@ -118,13 +118,13 @@ class Restraint:
         default=None, ge=0, description="Value above which the spring acts, nm."
     )
     linear: Nanometres | None = Field(
-        default=None, gt=0, description="Value from which the pull stays the same, nm."
+        default=None, gt=0, description="Value beyond which the force is constant, nm."
     )
     angle: Degrees | None = Field(
         default=None, ge=-360, le=360, description="Angle or torsion, degrees."
     )
     width: Degrees | None = Field(
-        default=None, ge=0, le=180, description="Free deviation from the angle, degrees."
+        default=None, ge=0, le=180, description="Deviation up to which no force acts, degrees."
     )
     name: str | None = Field(
         default=None, pattern=NAME, description="Name of a restraint between groups, for columns."

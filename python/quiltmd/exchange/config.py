@@ -32,7 +32,7 @@ class ExchangeSection(Section):
 
     kind: Literal["temperature", "rest2", "alchemical"] = Field(
         default="temperature",
-        description="What differs between states: the temperature, the effective temperature of "
+        description="Difference between states: the temperature, the effective temperature of "
         "the solute (rest2), or the lambdas of [alchemy] (alchemical).",
     )
     temperatures: Annotated[tuple[Kelvins, ...] | None, OnResume.NOT_COMPARED] = Field(

@@ -344,7 +344,7 @@ def _electric_field(control: Control, entries: Entries) -> None:
         values = entries.numbers(name) or [0.0]
         if any(values[1:]):
             words = " ".join(f"{value:g}" for value in values)
-            control.refused.append(f"{name} {words}: a field that does not stay the same")
+            control.refused.append(f"{name} {words}: only a constant field is supported")
         field.append(values[0])
     if any(field):
         control.set("system", "electric_field", field)
@@ -360,7 +360,9 @@ def _output(control: Control, entries: Entries) -> None:
     control.set("output", "trajectory_every", frames or 0)
     control.set("output", "final", [*FINAL, "gro"])
     entries.tell("energies are those of logged steps", "nstcalcenergy")
-    entries.tell("the trajectory has all atoms; [[trajectory]] selects", "compressed-x-grps")
+    entries.tell(
+        "the trajectory has all atoms; [[trajectory]] can select atoms", "compressed-x-grps"
+    )
     unwritten = ("nstvout", "nstfout", "compressed-x-precision", "energygrps")
     stated = [entry for name in unwritten for entry in entries.take_all(name)]
     entries.note(_OUTPUT, *(entry for entry in stated if not is_off(entry.value)))

@@ -70,7 +70,7 @@ def _thermostat(control: Control, entries: Entries, integrator: str, index: Inde
         entries.tell("no effect without a thermostat", *_OF_A_BATH)
         return
     if integrator == "sd" and coupling != "no":
-        entries.note("integrator sd has friction and noise in its place", *stated)
+        entries.note("integrator sd is the thermostat", *stated)
     control.set("integrator", "ensemble", "nvt")
     groups = _groups(control, entries)
     if not groups:
@@ -122,7 +122,7 @@ def _groups(control: Control, entries: Entries) -> list[TemperatureGroup]:
     if not len(names) == len(targets) == len(times) > 0:
         control.refused.append(
             f"tc-grps: {len(names)} groups, with {len(targets)} values of ref-t and {len(times)} "
-            "of tau-t: each group needs one of both"
+            "of tau-t: give one of each for every group"
         )
         return []
     curves = _annealing(control, entries, len(names))

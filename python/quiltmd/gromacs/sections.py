@@ -48,7 +48,7 @@ TERM_SECTIONS = {
 # Older names of sections.
 _RENAMED = {f"dummies{kind}": f"virtual_sites{kind}" for kind in "1234n"}
 _REFUSED = {
-    "pairs_nb": "pairs with charges of their own and no cutoff (pairs_nb) are not supported",
+    "pairs_nb": "pairs with their own charges and no cutoff (pairs_nb) are not supported",
     "intermolecular_interactions": "interactions between molecules are not supported",
     "distance_restraints": "averages of distances are not supported; use bonds of type 10",
     "orientation_restraints": "orientation restraints are not supported",

@@ -120,7 +120,7 @@ def _box(control: Control, entries: Entries) -> None:
         if any(vectors):
             control.notes.append("cellBasisVector: the cell is that of extendedSystem")
         vectors = read_cell(last_file(control, _path(control, extended.value)))
-    entries.tell("the origin of the cell changes nothing", "cellOrigin")
+    entries.tell("the origin of the cell has no effect", "cellOrigin")
     if any(vector is not None for vector in vectors):
         lengths, angles = lengths_angles(_cell(control, vectors) * ANGSTROM)
         control.set("system", "box", [*map(float, lengths), *map(float, angles)])
@@ -329,7 +329,7 @@ def _barostat(control: Control, entries: Entries) -> None:
         *_OF_PROPOSALS,
         *("useGroupPressure", "useFlexibleCell", "useConstantArea", "useConstantRatio"),
     )
-    entries.refuse("say it as surface_tension in [barostat] of a TOML file", "SurfaceTensionTarget")
+    entries.refuse("use surface_tension in [barostat] of a TOML file", "SurfaceTensionTarget")
     entries.refuse("not supported", "StrainRate", "excludeFromPressure", "multigrator")
 
 
@@ -417,7 +417,7 @@ def _electric_field(control: Control, entries: Entries) -> None:
             *("eField", "eFieldFreq", "eFieldPhase", "eFieldNormalized"),
         )
         return
-    entries.refuse("a field that does not stay the same", "eFieldFreq", "eFieldPhase")
+    entries.refuse("only a constant field is supported", "eFieldFreq", "eFieldPhase")
     entries.refuse("only a field in kcal/(mol A e)", "eFieldNormalized")
     field = entries.numbers("eField")
     if field is None or len(field) != 3:
@@ -439,7 +439,7 @@ def _output(control: Control, entries: Entries) -> None:
     control.settings.setdefault("output", {}).setdefault("trajectory_every", 0)
     control.set("output", "final", [*FINAL, "namd"])
     entries.tell(
-        "in the trajectory molecules are whole, in the cell",
+        "molecules in the trajectory are whole, with centres in the cell",
         *("wrapAll", "wrapWater", "wrapNearest"),
     )
     entries.tell("files of a run have their names and formats", "DCDfile", "DCDUnitCell")
@@ -472,7 +472,7 @@ def _rest(entries: Entries) -> None:
         *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
         *("molly", "hbond", "watermodel", "MSM", "FMM", "loweAndersen"),
     )
-    entries.refuse('say it as lennard_jones = "pme" in [nonbonded] of a TOML file', "LJPME")
+    entries.refuse('use lennard_jones = "pme" in [nonbonded] of a TOML file', "LJPME")
     entries.tell(
         "no effect without the features to which they belong",
         *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig"),

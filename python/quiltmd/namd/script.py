@@ -179,7 +179,7 @@ class _Script:
         return re.sub(r"\$(?:\{(\w+)\}|(\w+))", one, value)
 
     def _unknown(self, line: int, part: str) -> InputError:
-        message = f"Tcl ('{part}') is not supported: write what it does in its place"
+        message = f"Tcl ('{part}') is not supported: replace it by its result"
         return self._error(line, message)
 
     def _error(self, line: int, message: str) -> InputError:

@@ -97,7 +97,7 @@ def write_protocol(
     """
     barostat = f"\n[barostat]\npressure = {pressure:g}\n" if periodic else ""
     if membrane:
-        barostat += 'coupling = "semi-isotropic"            # x with y, and z by itself\n'
+        barostat += 'coupling = "semi-isotropic"            # x and y together, z separately\n'
     steps = max(1, round(nanoseconds * 1000 / _STEP))
     return _TEXT.format(
         structure=json.dumps(structure),

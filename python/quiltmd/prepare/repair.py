@@ -321,7 +321,7 @@ def _renamed_chains(structure: Structure, names: list[str]) -> list[Note]:
     ]
     if not changed:
         return []
-    text = "Parts of chains have names of their own in the files written: " + listed(changed, 8)
+    text = "Parts of chains have other names in the written files: " + listed(changed, 8)
     return [Note("input", text + ".")]
 
 

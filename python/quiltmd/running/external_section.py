@@ -19,7 +19,7 @@ class ExternalSection(FactorySection):
 
     table: ClassVar[str] = "external"
 
-    kind: Literal["python"] = Field(description="What it is: python, a function in Python.")
+    kind: Literal["python"] = Field(description="Kind: python (a function in Python).")
 
     def build(self) -> ExternalFactory:
         """Factory of the force, used in the process of the engine."""

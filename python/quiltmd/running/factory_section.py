@@ -24,10 +24,10 @@ class FactorySection(Section):
     factory: str = Field(description='Module and function, "module:function".')
     path: AbsolutePath | None = Field(
         default=None,
-        description="Folder in which the module lies; by default that of the configuration file.",
+        description="Folder of the module; by default that of the configuration file.",
     )
     options: dict[str, Any] = Field(
-        default_factory=dict, description="Keywords that the function is called with."
+        default_factory=dict, description="Keyword arguments of the function."
     )
 
     @field_validator("factory")

@@ -56,7 +56,7 @@ class OneGpuTrial:
         elif seconds < _CLEARLY_FASTER * before:
             self._first = ""
             say(
-                f"step {simulation.step}: going on with {simulation.device} alone, where a step "
+                f"step {simulation.step}: continuing on {simulation.device} alone, where a step "
                 f"takes {1e6 * seconds:.1f} us; on {self._several} it took {1e6 * before:.1f} us"
             )
         else:

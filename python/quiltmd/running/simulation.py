@@ -279,8 +279,8 @@ class Simulation(Readout):
         heat = counted_heat(real_number("heat", heat, "kJ/mol"))
         if (state.box is None) != (self.box is None):
             raise QuiltError(
-                "a simulation has a periodic box or none from its beginning to its end: make "
-                "another one for this state"
+                "a periodic box cannot be added or removed during a simulation: create another "
+                "Simulation for this state"
             )
         check_cell(self.barostat, self.system, state)
         self._set_fields(state.arrays(), heat)

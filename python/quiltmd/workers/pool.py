@@ -198,7 +198,7 @@ class WorkerPool:
             worker.engine.close()
             self.faults += 1
             if self.faults > self._faults_in_a_row:
-                self._end(f"{reason}; after {self.faults} faults the run gets no further")
+                self._end(f"{reason}; after {self.faults} faults the run makes no progress")
             if self._has_spares:
                 self.spares.append(worker.place)
             self._continue_without(worker, reason, called)
