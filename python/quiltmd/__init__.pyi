@@ -11,6 +11,8 @@ from .description.boresch import BoreschRestraint
 from .description.boresch_anchors import apply_boresch, choose_boresch
 from .description.decoupling import decouple
 from .description.electric_field import apply_electric_field
+from .description.embedded import EmbeddedAtoms, EmbeddedFunctions
+from .description.embedded_system import embedded_system
 from .description.external_force import ExternalForce
 from .description.heat_baths import BathGroup
 from .description.hybrid import hybrid
@@ -56,6 +58,7 @@ from .exchange.states import (
 )
 from .gromacs.write import write_gro
 from .inputs import load
+from .lammps.eam import read_eam
 from .namd.write import write_namd
 from .outputs.checkpoint import (
     Checkpoint,
@@ -92,6 +95,8 @@ __all__ = [
     "CheckpointError",
     "CheckpointReporter",
     "DcdWriter",
+    "EmbeddedAtoms",
+    "EmbeddedFunctions",
     "Execution",
     "ExternalFactory",
     "ExternalForce",
@@ -134,11 +139,13 @@ __all__ = [
     "decouple",
     "devices",
     "digest",
+    "embedded_system",
     "hybrid",
     "load",
     "pme_parameters",
     "prolate_parameters",
     "read_checkpoint",
+    "read_eam",
     "reference",
     "reference_virial",
     "rest2_states",

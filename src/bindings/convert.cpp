@@ -236,6 +236,38 @@ void read_collective(const nb::dict& d, System& s) {
   }
 }
 
+// Of one table for each pair of types.
+void check_tables(const EmbeddedAtoms& embedded) {
+  const auto pairs = static_cast<size_t>(embedded.types) * static_cast<size_t>(embedded.types);
+  if (embedded.types < 1 || embedded.pairs.size() != embedded.densities.size() ||
+      embedded.pairs.size() % pairs || embedded.points() < 5 ||
+      embedded.embedding.size() % static_cast<size_t>(embedded.types) ||
+      embedded.density_points() < 5)
+    throw Error(
+        "the tables of embedded atoms need five values or more for each type, or pair of types");
+  for (const int32_t type : embedded.type_of_atom)
+    if (type < 0 || type >= embedded.types)
+      throw Error("an embedded atom has the type " + std::to_string(type) +
+                  ", which does not exist");
+}
+
+void read_embedded(const nb::dict& d, System& s) {
+  if (!d.contains("embedded")) return;
+  const nb::dict given = nb::cast<nb::dict>(d["embedded"]);
+  EmbeddedAtoms& embedded = s.embedded.emplace();
+  embedded.type_of_atom = flat<int32_t>(given, "types");
+  if (embedded.type_of_atom.size() != s.masses.size())
+    throw Error("embedded atoms need a type for every atom");
+  embedded.types = value<int>(given, "type_count");
+  embedded.cutoff = value<double>(given, "cutoff");
+  embedded.spacing = value<double>(given, "spacing");
+  embedded.density_step = value<double>(given, "density_step");
+  embedded.densities = flat<double>(given, "densities");
+  embedded.pairs = flat<double>(given, "pairs");
+  embedded.embedding = flat<double>(given, "embedding");
+  check_tables(embedded);
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -256,6 +288,7 @@ System system_from(const nb::dict& d) {
   read_solvent(d, s);
   read_alchemy(d, s);
   read_collective(d, s);
+  read_embedded(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;

@@ -3,13 +3,20 @@
 
 namespace quiltmd {
 
+std::set<Feature> features_of(const System& system) {
+  std::set<Feature> found{Feature::kAny};
+  if (system.solvent) found.insert(Feature::kImplicitSolvent);
+  if (system.embedded) found.insert(Feature::kManyBody);
+  return found;
+}
+
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  const ConstantEnergies& constant,
-                                                 Solvent solvent) {
+                                                 const std::set<Feature>& features) {
   std::map<std::string, double> named;
   size_t kind = kPotentialEnergies;
-  for (const auto& [name, least] : kFamilyEnergies) {
-    if (solvent >= least) named[name] = energy[kind];
+  for (const auto& [name, feature] : kFamilyEnergies) {
+    if (features.contains(feature)) named[name] = energy[kind];
     ++kind;
   }
   named["dispersion"] += constant.dispersion;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <string>
 
 #include "computes/bonded/forms/forms.h"
@@ -49,10 +50,13 @@ struct ConstantEnergies {
   double dispersion = 0;  // long-range dispersion correction, or self energy on the mesh
 };
 
-// Potential energies by name, those of an implicit solvent where there is one, and their sum as
+// The features that a system has, and kAny.
+std::set<Feature> features_of(const System& system);
+
+// Potential energies by name, those of some features only where there are these, and their sum as
 // "potential".
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  const ConstantEnergies& constant,
-                                                 Solvent solvent = Solvent::kNone);
+                                                 const std::set<Feature>& features);
 
 }  // namespace quiltmd

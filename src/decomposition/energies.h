@@ -21,25 +21,27 @@ enum EnergyKind {
   kDispersionMesh,
   kPolarisation,  // of implicit solvent
   kSurface,
+  kManyBody,  // of embedded atoms
   kTermEnergies
 };
 
-// Surroundings of the molecules that are not simulated as atoms.
-enum class Solvent { kNone, kImplicit };
+// What only some systems have.
+enum class Feature { kAny, kImplicitSolvent, kManyBody };
 
-// Names in logs of the potential energies that force families add to, each where the system has `least`.
+// Names in logs of the potential energies that force families add to, each where the system has its `feature`.
 // kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md); the dispersion
 // on a mesh is counted with the correction for what lies beyond the cutoff.
 struct FamilyEnergy {
   const char* name;
-  Solvent least = Solvent::kNone;
+  Feature feature = Feature::kAny;
 };
 inline constexpr FamilyEnergy kFamilyEnergies[] = {{"lj"},
                                                    {"coulomb"},
                                                    {"pme"},
                                                    {"dispersion"},
-                                                   {"polarisation", Solvent::kImplicit},
-                                                   {"surface", Solvent::kImplicit}};
+                                                   {"polarisation", Feature::kImplicitSolvent},
+                                                   {"surface", Feature::kImplicitSolvent},
+                                                   {"many-body", Feature::kManyBody}};
 static_assert(std::size(kFamilyEnergies) == kTermEnergies - kPotentialEnergies);
 
 // Whether force operations add energies and virial, too.

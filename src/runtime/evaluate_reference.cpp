@@ -60,7 +60,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   ReferenceResult result;
   result.energies = potential_energies(
       out.energy, {charges.energy, kind_of_constant(settings), dispersion.energy},
-      system.solvent ? Solvent::kImplicit : Solvent::kNone);
+      features_of(system));
   result.forces.resize(internal.size());
   for (size_t i = 0; i < internal.size(); ++i)
     result.forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];

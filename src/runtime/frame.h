@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -104,7 +105,7 @@ class Frame {
   std::optional<LambdaConstants> by_lambda_;
   Lambdas lambdas_;
   double volume_;
-  Solvent solvent_;
+  std::set<Feature> features_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };
 

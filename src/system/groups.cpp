@@ -197,6 +197,8 @@ System with_groups(const System& input) {
   system.pair_types = permuted(input.pair_types, order);
   if (!input.molecules.empty()) system.molecules = permuted(input.molecules, order);
   if (system.solvent) system.solvent->atoms = permuted(input.solvent->atoms, order);
+  if (system.embedded)
+    system.embedded->type_of_atom = permuted(input.embedded->type_of_atom, order);
   if (system.alchemy) renumber_alchemy(*system.alchemy, internal);
   for (CollectiveRestraint& restraint : system.collective)
     for (AtomGroup& group : restraint.groups) {

@@ -14,6 +14,7 @@
 #include "math/box.h"
 #include "system/alchemy.h"
 #include "system/collective.h"
+#include "system/embedded_atoms.h"
 #include "system/implicit_solvent.h"
 #include "system/site.h"
 #include "system/term_form.h"
@@ -54,6 +55,7 @@ struct System {
   std::optional<ImplicitSolvent> solvent;
   std::optional<Alchemy> alchemy;
   std::vector<CollectiveRestraint> collective;
+  std::optional<EmbeddedAtoms> embedded;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

@@ -10,7 +10,14 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[2] / "python" / "quiltmd"
 # In reading order, as in python/README.md: what each folder may import besides itself, and
 # errors.py, starting.py and version.py.
-PROGRAMS = {"openmm", "amber", "gromacs", "charmm", "namd"}  # a folder for each foreign program
+PROGRAMS = {
+    "openmm",
+    "amber",
+    "gromacs",
+    "charmm",
+    "namd",
+    "lammps",
+}  # a folder for each foreign program
 _READERS = {"description", "reading", "outputs", "inputs", *PROGRAMS}
 SEES = {
     "description": set[str](),

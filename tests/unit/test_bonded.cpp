@@ -39,7 +39,7 @@ Evaluation evaluate(const System& system, const std::vector<Vec3d>& r, const Box
 }
 
 double energy_of(const Evaluation& out) {
-  return potential_energies(out.energy, {}).at("potential");
+  return potential_energies(out.energy, {}, {}).at("potential");
 }
 
 System one_term(const TermRow& row, const std::vector<double>& parameters) {

@@ -21,6 +21,7 @@ from . import small_systems
 from .alchemy import Alchemy
 from .checks import Checked, checked_array, refuse_missing, refuse_repeated
 from .collective import Collective
+from .embedded import EmbeddedAtoms
 from .implicit_solvent import ImplicitSolvent, check_lengths
 from .molecules import molecule_of_atom
 from .nonbonded import Nonbonded
@@ -138,6 +139,8 @@ class System(TermViews, Checked):
         Atoms whose interactions vanish with lambda (see `decouple`); None: none.
     collective:
         Restraints between groups of atoms (see `restrain`); None: none.
+    embedded:
+        The atoms as embedded atoms, besides their pair interactions (see `read_eam`); None: none.
     pair_form, pair_tables:
         If pairs do not interact by Lennard-Jones: the name of the form, and for each of its
         parameters a symmetric (T, T) table; `lj_a` and `lj_b` are then empty.  Names, parameters,
@@ -174,6 +177,7 @@ class System(TermViews, Checked):
     solvent: ImplicitSolvent | None = None
     alchemy: Alchemy | None = None
     collective: Collective | None = None
+    embedded: EmbeddedAtoms | None = None
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -335,10 +339,12 @@ class System(TermViews, Checked):
             raise InputError(
                 "a system with position restraints cannot be tiled: restrain the copies"
             )
-        refuse_other_parts(self, "tiled", ImplicitSolvent)
+        refuse_other_parts(self, "tiled", ImplicitSolvent, EmbeddedAtoms)
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
+        if self.embedded is not None:
+            changed["embedded"] = self.embedded.tiled(copies)
         changed["terms"] = TermTable(
             tuple(terms.tiled(copies, self.atoms) for terms in self.terms.values())
         )

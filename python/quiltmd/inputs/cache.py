@@ -30,6 +30,7 @@ import numpy as np
 from ..description.alchemy import Alchemy, ChangedTerms
 from ..description.boresch import BoreschRestraint
 from ..description.collective import AtomGroup, Collective, CollectiveRestraint
+from ..description.embedded import EmbeddedAtoms, EmbeddedFunctions
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
@@ -63,6 +64,8 @@ _CLASSES: dict[str, Any] = {
         AtomGroup,
         CollectiveRestraint,
         Collective,
+        EmbeddedFunctions,
+        EmbeddedAtoms,
         Nonbonded,
         ImplicitSolvent,
     )

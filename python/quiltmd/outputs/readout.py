@@ -136,9 +136,10 @@ class Readout(ABC):
 
         bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, external,
         lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space, self and background
-        terms), dispersion; with implicit solvent polarisation and surface; nonbonded (the sum of
-        those from lj to dispersion), potential, kinetic, total; heat (energy added by thermostat
-        and barostat) and conserved = total - heat.
+        terms), dispersion; with implicit solvent polarisation and surface; many-body, of
+        embedded atoms; nonbonded (the sum of those from lj to dispersion, and many-body),
+        potential, kinetic, total; heat (energy added by thermostat and barostat) and conserved =
+        total - heat.
         """
         return dict(self._read("energies"))
 
@@ -339,12 +340,12 @@ def read_from(captured: Captured, what: str, heat_before: float) -> Any:
 
 
 def _sums(parts: dict[str, float], heat_before: float) -> dict[str, float]:
-    terms = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion")
+    terms = ("lj", "lj14", "coulomb", "coulomb14", "pme", "dispersion", "many-body")
     heat = parts["heat"] + heat_before
     total = parts["potential"] + parts["kinetic"]
     return {
         **parts,
-        "nonbonded": sum(parts[term] for term in terms),
+        "nonbonded": sum(parts.get(term, 0.0) for term in terms),
         "total": total,
         "heat": heat,
         "conserved": total - heat,

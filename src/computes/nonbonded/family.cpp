@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "computes/nonbonded/pair_memory.h"
 #include "computes/reference.h"
 
 namespace quiltmd {
 namespace {
+
+// Whether pairs do anything at all, excluded ones included: in a metal there may be embedded atoms alone.
+bool has_interactions(const System& system) {
+  const auto is_set = [](double value) { return value != 0; };
+  return std::ranges::any_of(system.charges, is_set) ||
+         std::ranges::any_of(system.pair_tables, [&](const std::vector<double>& table) {
+           return std::ranges::any_of(table, is_set);
+         });
+}
+
+bool acts(const System& system, const NonbondedSettings& settings) {
+  return uses_lists(system, settings) && (!system.embedded || has_interactions(system));
+}
 
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
 constexpr int kSmallSystem = 50000;
@@ -18,7 +33,7 @@ std::unique_ptr<ForceFamily> make(const FamilySetup& setup) {
 
 Family nonbonded_family() {
   return {.forces = "pair interactions with a cutoff",
-          .acts = uses_lists,
+          .acts = acts,
           .make = make,
           .add_reference = [](const ReferenceInput& in, Evaluation& out) {
             reference_pairs(in.system, in.nonbonded, in.box, in.positions, out);

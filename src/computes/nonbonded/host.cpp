@@ -32,6 +32,7 @@ void ForceAccumulator::add_to_totals(int block, int slots, int64_t* const (&tota
   const int begin = block << kBlockBits, end = std::min(slots, begin + (1 << kBlockBits));
   for (int axis = 0; axis < 3; ++axis) {
     int64_t* total = totals[axis];
+    if (!total) continue;
     for (int s = begin; s < end; ++s) total[s] += records_[s].v[axis];
   }
   std::fill(records_ + begin, records_ + end, ForceRecord{});
@@ -43,47 +44,56 @@ void ListScratch::reserve(size_t entries) {
   blocks = hwy::AllocateAligned<float>(capacity * kFields);
   located = hwy::AllocateAligned<Float4>(capacity);
   pair_numbers = hwy::AllocateAligned<Float2>(capacity);
-  if (!blocks || !located || !pair_numbers) throw std::bad_alloc();
+  near = hwy::AllocateAligned<int32_t>(capacity);
+  if (!blocks || !located || !pair_numbers || !near) throw std::bad_alloc();
 }
 
-namespace {
-
-// The working memory of the threads. Its sums are zero between calls.
-std::vector<PairThread>& pair_threads(ThreadGroup& threads, const PairForces& op) {
+std::vector<PairThread>& pair_threads(ThreadGroup& threads, int slots, const Vec3f* shifts,
+                                      int codes) {
   std::vector<PairThread>& team = threads.scratch<PairThread>();
   for (PairThread& thread : team) {
-    thread.forces.reserve(op.slot_capacity);
-    for (int code = 0; code < op.codes; ++code) {
-      const Vec3f shift = op.shifts[code];
+    thread.forces.reserve(slots);
+    for (int code = 0; code < codes; ++code) {
+      const Vec3f shift = shifts[code];
       thread.shifts[code] = {shift.x, shift.y, shift.z, 0};
     }
   }
   return team;
 }
 
-void pair_forces(const PairForces& op, ThreadGroup& threads) {
-  const int first = op.first, count = std::min(*op.end - first, op.capacity);
-  if (count <= 0) return;
-  std::vector<PairThread>& team = pair_threads(threads, op);
-  const int grain = std::clamp(count / (threads.size() * 16), 1, 64);
-  threads.parallel_for(count, grain, [&](int begin, int end, int thread) {
-    evaluate_lists(op, first + begin, first + end, team[static_cast<size_t>(thread)]);
-  });
-  const int slots = op.slot_capacity, blocks = (slots >> ForceAccumulator::kBlockBits) + 1;
+void add_to_totals(ThreadGroup& threads, std::vector<PairThread>& team, int slots,
+                   int64_t* const (&totals)[3]) {
+  const int blocks = (slots >> ForceAccumulator::kBlockBits) + 1;
   threads.parallel_for(blocks, 8, [&](int begin, int end, int) {
     for (int block = begin; block < end; ++block) {
-      for (PairThread& thread : team) thread.forces.add_to_totals(block, slots, op.slots.force);
+      for (PairThread& thread : team) thread.forces.add_to_totals(block, slots, totals);
     }
   });
+}
+
+void add_energies(std::vector<PairThread>& team, EnergyKind form, int64_t* energy) {
   for (PairThread& thread : team) {
-    if (op.energy) {
-      op.energy[kPairForm] += thread.form;
-      op.energy[kCoulombDirect] += thread.coulomb;
-      for (int k = 0; k < Symmetric::kParts; ++k) op.energy[kVirial + k] += thread.virial[k];
+    if (energy) {
+      energy[form] += thread.form;
+      energy[kCoulombDirect] += thread.coulomb;
+      for (int k = 0; k < Symmetric::kParts; ++k) energy[kVirial + k] += thread.virial[k];
     }
     thread.form = thread.coulomb = 0;
     std::fill_n(thread.virial, Symmetric::kParts, 0);
   }
+}
+
+namespace {
+
+void pair_forces(const PairForces& op, ThreadGroup& threads) {
+  const int first = op.first, count = std::min(*op.end - first, op.capacity);
+  if (count <= 0) return;
+  std::vector<PairThread>& team = pair_threads(threads, op.slot_capacity, op.shifts, op.codes);
+  deal_lists(threads, count, [&](int begin, int end, int thread) {
+    evaluate_lists(op, first + begin, first + end, team[static_cast<size_t>(thread)]);
+  });
+  add_to_totals(threads, team, op.slot_capacity, op.slots.force);
+  add_energies(team, kPairForm, op.energy);
 }
 
 }  // namespace

@@ -8,11 +8,9 @@
 #define QUILTMD_HOST_PAIR_MATH_INL_H
 #endif
 
-#include <hwy/highway.h>
-
 #include <type_traits>
 
-#include "computes/nonbonded/host_pairs.h"
+#include "computes/nonbonded/host_lists-inl.h"
 #include "computes/nonbonded/pair_forms.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,22 +18,9 @@ namespace quiltmd {
 namespace HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using Df = hn::ScalableTag<float>;
-using Di = hn::RebindToSigned<Df>;
-using Vf = hn::Vec<Df>;
-using Mf = hn::Mask<Df>;
-constexpr Df df;
-constexpr Di di;
-using Field = ListScratch::Field;
-
 #define QMD_FORM HWY_INLINE
 #include "computes/nonbonded/forms/list.h"
 #undef QMD_FORM
-
-// Pairs closer than this are computed as if they were this far apart (0.01 nm): finite, and still
-// beyond any force that a time step survives.
-constexpr float kClosest2 = 1e-4f;
 
 // The number type of pair forms (forms/basics.h).
 struct Simd {
@@ -167,24 +152,6 @@ struct Parameters {
   SwitchConstants<float> switching;
   const DispersionPolynomial& on_mesh;
 };
-
-HWY_INLINE Vf inverse_sqrt(Vf x) {
-  const Vf y = hn::ApproximateReciprocalSqrt(x);
-  const Vf error = hn::NegMulAdd(hn::Mul(x, y), y, hn::Set(df, 1.0f));
-#if HWY_TARGET <= HWY_AVX3  // 14 bits: one Newton step will do
-  const Vf step = hn::Set(df, 0.5f);
-#else  // 12 or 8 bits: a step of third order
-  const Vf step = hn::MulAdd(error, hn::Set(df, 0.375f), hn::Set(df, 0.5f));
-#endif
-  return hn::MulAdd(hn::Mul(y, error), step, y);
-}
-
-// A block of j atoms: one vector of each field.
-HWY_INLINE float* row(float* block, Field field) { return block + field * hn::Lanes(df); }
-HWY_INLINE Vf load(float* block, Field field) { return hn::Load(df, row(block, field)); }
-HWY_INLINE void store(Vf value, float* block, Field field) {
-  hn::Store(value, df, row(block, field));
-}
 
 // Entries of a block: with masks, without masks, or beyond the Coulomb cutoff.
 enum class Part { kMasked, kPlain, kApart };

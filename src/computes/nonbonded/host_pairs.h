@@ -5,12 +5,14 @@
 
 #include <hwy/aligned_allocator.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <vector>
 
 #include "computes/nonbonded/operations.h"
+#include "device/host/host_device.h"
 #include "math/symmetric.h"
 
 namespace quiltmd {
@@ -29,8 +31,8 @@ class ForceAccumulator {
   ForceRecord& operator[](uint32_t slot) const { return records_[slot]; }
   // For each block: set to 1 before adding to one of its slots.
   uint8_t* touched() const { return touched_.get(); }
-  // Add a block to the totals, which have `slots` slots (a larger system may have come before), and
-  // clear it.
+  // Add a block to the totals (null: of these nothing), which have `slots` slots (a larger system may have
+  // come before), and clear it.
   void add_to_totals(int block, int slots, int64_t* const (&totals)[3]);
 
  private:
@@ -54,6 +56,7 @@ struct ListScratch {
   hwy::AlignedFreeUniquePtr<float[]> blocks;
   hwy::AlignedFreeUniquePtr<Float4[]> located;
   hwy::AlignedFreeUniquePtr<Float2[]> pair_numbers;
+  hwy::AlignedFreeUniquePtr<int32_t[]> near;  // places in blocks, for kernels that note them
 };
 
 // Data of one thread.
@@ -64,6 +67,22 @@ struct alignas(64) PairThread {
   int64_t form = 0, coulomb = 0;  // energies
   int64_t virial[Symmetric::kParts] = {};
 };
+
+// The working memory of the threads for so many slots, and the shifts of these codes. Its sums are zero
+// between calls.
+std::vector<PairThread>& pair_threads(ThreadGroup& threads, int slots, const Vec3f* shifts,
+                                      int codes);
+// Let threads evaluate `count` lists: evaluate(first, last, thread).
+template <class Evaluate>
+void deal_lists(ThreadGroup& threads, int count, const Evaluate& evaluate) {
+  const int grain = std::clamp(count / (threads.size() * 16), 1, 64);
+  threads.parallel_for(count, grain, evaluate);
+}
+// Add what the threads have summed to totals by slot, and clear it.
+void add_to_totals(ThreadGroup& threads, std::vector<PairThread>& team, int slots,
+                   int64_t* const (&totals)[3]);
+// Likewise energies and virial: of the form as this kind.
+void add_energies(std::vector<PairThread>& team, EnergyKind form, int64_t* energy);
 
 // Evaluate lists [first, last).
 void evaluate_lists(const PairForces& op, int first, int last, PairThread& thread);

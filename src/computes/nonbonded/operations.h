@@ -31,6 +31,9 @@ struct PairForces {
   const float* table;  // of the pair form: PackedPairs::table
   int64_t* energy;     // null: forces only
 
+  // Of kernels that walk along lists: two numbers by slot.
+  const Float2* numbers() const { return slots.pair_numbers; }
+
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, slots.local, slots.pair_numbers, lists, extent(end, 1), entries, masks,
              long_exclusion_masks, shifts, table);

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Embedded atoms: metals, whose atoms feel the electron density of their neighbours.
+
+E = sum over atoms of F(rho) + sum over pairs of phi(r), rho the sum of the densities of neighbours
+(Daw and Baskes, Phys. Rev. B 29, 6443 (1984); Finnis and Sinclair, Phil. Mag. A 50, 45 (1984)); see
+docs/theory/embedded.md.  `quiltmd.read_eam` reads the functions from potential files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .checks import frozen
+from .nonbonded import Nonbonded
+from .parts import Part
+
+F64 = npt.NDArray[np.float64]
+_FEWEST = 5  # values of a table
+_LARGEST = 1e30  # of a value, in whatever unit; far less than single precision has
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedFunctions:
+    """The functions of a potential of embedded atoms, for E elements.
+
+    All are tables at equal distances, with cubics in between.
+
+    Attributes
+    ----------
+    elements:
+        Names, as in the file: "Cu".
+    masses:
+        (E,) amu.
+    cutoff:
+        nm; pairs beyond it do not interact.
+    spacing:
+        nm, between the points of `densities` and `pairs`, the first of which is at 0.
+    density_step:
+        Between the points of `embedding`, the first of which is at density 0.
+    densities:
+        (E, E, n) densities at an atom of the first element of a neighbour of the second.
+    pairs:
+        (E, E, n) r phi(r), kJ/mol nm; the same for both orders of elements.
+    embedding:
+        (E, m) F(rho), kJ/mol.
+
+    Raises
+    ------
+    InputError
+        If an array has the wrong shape or a value is not a finite number.
+    """
+
+    elements: tuple[str, ...]
+    masses: npt.ArrayLike
+    cutoff: float
+    spacing: float
+    density_step: float
+    densities: npt.ArrayLike
+    pairs: npt.ArrayLike
+    embedding: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        count = len(self.elements)
+        if count == 0 or len(set(self.elements)) < count:
+            raise InputError("the elements of embedded atoms must be named, each once")
+        shapes = {"masses": (), "densities": (count, 0), "pairs": (count, 0), "embedding": (0,)}
+        for name, inner in shapes.items():
+            array = np.asarray(getattr(self, name), dtype=np.float64)
+            wanted = (count, *inner)
+            if array.ndim != len(wanted) or array.shape[: len(wanted) - (0 in wanted)] != tuple(
+                size for size in wanted if size
+            ):
+                raise InputError(f"{name} of embedded atoms has shape {array.shape}")
+            if not (np.abs(array) < _LARGEST).all():
+                raise InputError(f"{name} of embedded atoms: a value is not a finite number")
+            if 0 in wanted and array.shape[-1] < _FEWEST:
+                raise InputError(f"{name} of embedded atoms need {_FEWEST} values or more")
+            object.__setattr__(self, name, frozen(array))
+        for name in ("cutoff", "spacing", "density_step"):
+            if not 0 < getattr(self, name) < _LARGEST:
+                raise InputError(f"{name} of embedded atoms must be a positive number")
+        densities, pairs = np.asarray(self.densities), np.asarray(self.pairs)
+        if densities.shape != pairs.shape:
+            raise InputError("densities and pairs of embedded atoms need as many points")
+        if not (pairs == pairs.swapaxes(0, 1)).all():
+            raise InputError("pairs of embedded atoms must be the same for both orders of elements")
+        if (np.asarray(self.masses) <= 0).any():
+            raise InputError("masses of embedded atoms must be positive")
+
+    def of(self, elements: Sequence[str]) -> EmbeddedAtoms:
+        """The part of a System whose atoms are these elements, in order.
+
+        Raises
+        ------
+        InputError
+            If the potential does not have an element.
+        """
+        names, numbers = np.unique(np.asarray(elements, dtype=np.str_), return_inverse=True)
+        missing = [str(name) for name in names if str(name) not in self.elements]
+        if missing:
+            raise InputError(
+                f"the potential has no element {missing[0]!r}; it has {', '.join(self.elements)}"
+            )
+        places = [self.elements.index(str(name)) for name in names]
+        return EmbeddedAtoms(self.only(places), numbers.astype(np.int32))
+
+    def only(self, places: Sequence[int]) -> EmbeddedFunctions:
+        """The functions of the elements at these places alone."""
+        both = np.ix_(places, places)
+        return replace(
+            self,
+            elements=tuple(self.elements[place] for place in places),
+            masses=np.asarray(self.masses)[list(places)],
+            densities=np.asarray(self.densities)[both],
+            pairs=np.asarray(self.pairs)[both],
+            embedding=np.asarray(self.embedding)[list(places)],
+        )
+
+    @property
+    def nonbonded(self) -> Nonbonded:
+        """The nonbonded settings of a System of embedded atoms alone."""
+        return Nonbonded(method="cutoff", cutoff=self.cutoff, dispersion_correction=False)
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedAtoms(Part):
+    """All atoms of a System as embedded atoms.
+
+    Attributes
+    ----------
+    functions:
+        Densities, pair and embedding energies.
+    types:
+        (N,) int32, of each atom the place of its element in `functions.elements`.
+    """
+
+    called: ClassVar[str] = "embedded atoms"
+
+    functions: EmbeddedFunctions
+    types: npt.ArrayLike
+
+    def __post_init__(self) -> None:
+        types = np.asarray(self.types)
+        if types.dtype.kind not in "iu" or types.ndim != 1:
+            raise InputError("types of embedded atoms must be a row of whole numbers")
+        count = len(self.functions.elements)
+        if len(types) and not (types.min() >= 0 and types.max() < count):
+            raise InputError(f"types of embedded atoms must be from 0 to {count - 1}")
+        object.__setattr__(self, "types", frozen(types.astype(np.int32)))
+
+    def check(self, system: Any) -> None:
+        """InputError where atoms have no type, or where pairs of them are excluded."""
+        if len(np.asarray(self.types)) != system.atoms:
+            raise InputError(
+                f"{len(np.asarray(self.types))} embedded atoms, but the system has {system.atoms}"
+            )
+        if len(system.exclusions) or len(system.sites):
+            raise InputError(
+                "embedded atoms interact with all their neighbours: leave out exclusions, and with "
+                "them bonds, and virtual sites"
+            )
+
+    def tiled(self, copies: int) -> EmbeddedAtoms:
+        """The same for so many copies of the System, one after the other."""
+        return replace(self, types=np.tile(np.asarray(self.types), copies))
+
+    def arrays(self, system: Any) -> dict[str, Any]:
+        """What the core needs."""
+        functions = self.functions
+        return {
+            "types": np.array(self.types),
+            "type_count": len(functions.elements),
+            "cutoff": functions.cutoff,
+            "spacing": functions.spacing,
+            "density_step": functions.density_step,
+            "densities": np.array(functions.densities),
+            "pairs": np.array(functions.pairs),
+            "embedding": np.array(functions.embedding),
+        }

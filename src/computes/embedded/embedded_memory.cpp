@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "computes/embedded/embedded_memory.h"
+
+namespace quiltmd {
+
+EmbeddedMemory::EmbeddedMemory(const SlotMemory& slots, const ListMemory& lists)
+    : slots_(slots),
+      lists_(lists),
+      embedded_(*slots.system.embedded),
+      unit_(density_unit(embedded_)),
+      make_(slots.device) {
+  type_of_atom_ = make_.filled(embedded_.type_of_atom);
+  rows_ = make_.filled(pair_rows(embedded_));
+  embedding_ = make_.filled(embedding_rows(embedded_));
+}
+
+// Slots may have room from a time of more patches.
+void EmbeddedMemory::set_plan(const RankPlan&) {
+  const auto slots = static_cast<size_t>(slots_.capacity());
+  make_.renew(types_, std::vector<int32_t>(slots, 0));
+  make_.renew(sums_, std::vector<int64_t>(slots, 0));
+  make_.renew(slopes_, std::vector<float>(slots, 0));
+}
+
+std::vector<Work> EmbeddedMemory::rebuild_work() {
+  return {{"embedded.types", Positions::kWithProxies, Lists::kNotUsed, [this](Stream stream, int) {
+             slots_.device.launch(PlaceTypes{slots_.atom.data(), type_of_atom_.data(),
+                                             slots_.used_slots(), slots_.capacity(), types_.data()},
+                                  stream);
+           }}};
+}
+
+std::vector<Work> EmbeddedMemory::step_work(Energies energies) {
+  Device& device = slots_.device;
+  std::vector<Work> work;
+  for (const Part part : {Part::kBoundary, Part::kInterior}) {
+    if (!lists_.has(part)) continue;
+    const Positions positions =
+        part == Part::kInterior ? Positions::kOwned : Positions::kWithProxies;
+    work.push_back({"embedded.densities", positions, Lists::kUsed,
+                    [this, &device, part](Stream stream, int age) {
+                      device.launch(EmbeddedDensities{pairs(part, age), unit_, sums_.data()},
+                                    stream);
+                    },
+                    Balance::kMovesWithComputes, 0});
+    work.push_back({"embedded.forces", positions, Lists::kUsed,
+                    [this, &device, part, energies](Stream stream, int age) {
+                      device.launch(EmbeddedForces{pairs(part, age), energy(energies)}, stream);
+                    },
+                    Balance::kMovesWithComputes, 2});
+  }
+  work.push_back({"embedded.atoms", Positions::kOwned, Lists::kNotUsed,
+                  [this, &device, energies](Stream stream, int) {
+                    device.launch(embed_atoms(energies), stream);
+                  },
+                  Balance::kStays, 1});
+  return work;
+}
+
+std::vector<Handover> EmbeddedMemory::handovers() {
+  return {{.sums = {sums_.data()}}, {.values = {slopes_.data()}}};
+}
+
+int64_t* EmbeddedMemory::energy(Energies energies) const {
+  return energies == Energies::kAdd ? slots_.energy.data() : nullptr;
+}
+
+EmbeddedLists EmbeddedMemory::pairs(Part part, int list_age) const {
+  const ListRange range = lists_.range(part);
+  EmbeddedLists op{};
+  op.slots = slots_.slots();
+  op.slot_capacity = slots_.capacity();
+  op.lists = lists_.lists.data();
+  op.first = range.first;
+  op.end = range.end;
+  op.capacity = range.capacity;
+  op.shells = lists_.shells(list_age);
+  op.entries = lists_.entries.data();
+  op.masks = lists_.masks.data();
+  op.shifts = slots_.grid_view().shifts;
+  op.codes = slots_.grid_view().codes;
+  op.type_of_slot = types_.data();
+  op.slopes = slopes_.data();
+  op.rows = rows_.data();
+  op.types = embedded_.types;
+  op.intervals = embedded_.points() - 1;
+  op.cutoff2 = static_cast<float>(embedded_.cutoff * embedded_.cutoff);
+  op.per_spacing = static_cast<float>(1 / embedded_.spacing);
+  return op;
+}
+
+EmbedAtoms EmbeddedMemory::embed_atoms(Energies energies) const {
+  return {slots_.atom.data(),
+          types_.data(),
+          slots_.owned_slots.data(),
+          embedding_.data(),
+          embedded_.density_points() - 1,
+          1 / embedded_.density_step,
+          unit_,
+          sums_.data(),
+          slopes_.data(),
+          energy(energies)};
+}
+
+}  // namespace quiltmd

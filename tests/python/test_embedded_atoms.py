@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Embedded atoms: potential files, LAMMPS' figures, ranks, restarts, pressure, refusals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lammps_figures
+import numpy as np
+import pytest
+from boxes import BAR, digest, engine, relative_rms, stopped_and_not
+from lammps_figures import ELEMENTS, METALS, crystal, potential, types
+
+import quiltmd
+from quiltmd import (
+    CellRescaling,
+    InputError,
+    LangevinMiddle,
+    QuiltError,
+    Simulation,
+    State,
+    System,
+    VelocityVerlet,
+)
+from quiltmd.engine.reference import reference_virial
+
+FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_figures.FIGURES.read_text())
+
+
+def metal(folder: Path, name: str, cells: int = 3, displaced: float = 0.15) -> tuple[System, State]:
+    """A crystal of one of the made-up potentials."""
+    file = folder / name
+    file.write_text(potential(name))
+    places, edge = crystal(cells, displaced=displaced)
+    kinds = types(METALS[name], len(places))
+    system = quiltmd.embedded_system(
+        quiltmd.read_eam(file), [METALS[name].elements[kind] for kind in kinds]
+    )
+    return system, State.start(system, places / 10, np.diag([edge / 10] * 3))
+
+
+@pytest.mark.parametrize("name", METALS)
+def test_energy_forces_and_pressure_are_those_of_lammps(tmp_path: Path, name: str) -> None:
+    system, state = metal(tmp_path, name)
+    expected = FIGURES[name]
+    energies, forces = quiltmd.reference(system, state)
+    assert energies["potential"] == pytest.approx(expected["energy"], rel=1e-9)
+    # LAMMPS leaves out the last point of a table in the format funcfl.
+    assert relative_rms(forces, expected["forces"]) < (5e-6 if name == "funcfl" else 1e-8)
+    simulation = Simulation(system, state)
+    assert simulation.energies()["many-body"] == pytest.approx(expected["energy"], rel=1e-6)
+    assert simulation.energies()["nonbonded"] == simulation.energies()["potential"]
+    assert relative_rms(simulation.forces(), expected["forces"]) < 5e-6
+    volume = np.prod(np.diag(state.box))
+    for virial in (simulation.virial(), reference_virial(system, state)):
+        found = (virial * BAR / volume)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+        assert found == pytest.approx(expected["pressure"], abs=1)
+
+
+@pytest.mark.parametrize("name", METALS)
+def test_lammps_still_says_so(name: str) -> None:
+    pytest.importorskip("lammps")
+    found = lammps_figures.figures()[name]
+    assert found["energy"] == pytest.approx(FIGURES[name]["energy"], rel=1e-13)
+
+
+def test_forces_and_virial_are_derivatives(tmp_path: Path) -> None:
+    system, state = metal(tmp_path, "fs")
+    _, forces = quiltmd.reference(system, state)
+    step = 1e-5
+
+    def energy(positions: Any, box: Any = state.box) -> float:
+        return quiltmd.reference(system, State.start(system, positions, box))[0]["potential"]
+
+    for atom, axis in ((0, 0), (41, 1), (100, 2)):
+        moved = np.zeros_like(state.positions)
+        moved[atom, axis] = step
+        slope = (energy(state.positions + moved) - energy(state.positions - moved)) / (2 * step)
+        assert -slope == pytest.approx(forces[atom, axis], rel=1e-6)
+    strained = [energy(state.positions * (1 + by), state.box * (1 + by)) for by in (step, -step)]
+    trace = np.trace(reference_virial(system, state))
+    assert -(strained[0] - strained[1]) / (2 * step) == pytest.approx(trace, rel=1e-6)
+
+
+# Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
+@pytest.mark.parametrize("lists", [(8, 0.08), (20, 0.02)], ids=["calm", "hasty"])
+def test_no_bit_depends_on_ranks(tmp_path: Path, lists: tuple[int, float]) -> None:
+    system, state = metal(tmp_path, "setfl", cells=7, displaced=0.3)
+    cores = [
+        engine(
+            system,
+            state,
+            system.nonbonded,
+            VelocityVerlet(timestep=0.002),
+            ranks=ranks,
+            list_life=lists[0],
+            list_buffer=lists[1],
+        )
+        for ranks in (1, 2, 3, 5)
+    ]
+    for core in cores:
+        core.run(45)
+    assert (cores[0].describe()["early_rebuilds"] > 0) == (lists[0] == 20)
+    assert len({digest(core) for core in cores}) == 1
+    for core in cores[1:]:
+        assert core.energies() == cores[0].energies()
+        assert (core.forces() == cores[0].forces()).all()
+    assert cores[-1].force_sum() == (0, 0, 0)
+
+
+def test_a_restart_at_constant_pressure_goes_on(tmp_path: Path) -> None:
+    system, state = metal(tmp_path, "setfl", cells=4)
+
+    def made(ranks: int) -> Simulation:
+        return Simulation(
+            system,
+            state,
+            integrator=LangevinMiddle(temperature=300, timestep=0.002, seed=3),
+            barostat=CellRescaling(pressure=1.0, compressibility=1e-6, seed=4, every=4),
+            device="cpu",
+            ranks=ranks,
+        )
+
+    whole, _ = stopped_and_not(made, tmp_path)
+    assert (np.asarray(whole.state().box) != np.asarray(state.box)).any()
+
+
+def test_energy_is_conserved(tmp_path: Path) -> None:
+    system, state = metal(tmp_path, "funcfl", cells=4, displaced=0.2)
+    simulation = Simulation(system, state, integrator=VelocityVerlet(timestep=0.001))
+    simulation.run(200)
+    before = simulation.energies()
+    simulation.run(600)
+    assert before["kinetic"] / system.atoms > 1
+    assert abs(simulation.energies()["total"] - before["total"]) / system.atoms < 1e-3
+
+
+def test_tiled_crystals_have_the_energy_of_their_cells(tmp_path: Path) -> None:
+    system, state = metal(tmp_path, "setfl")
+    once = Simulation(system, state).energies()["many-body"]
+    larger = Simulation(system.tile(2, 1, 1), state.tile(2, 1, 1)).energies()["many-body"]
+    assert larger == pytest.approx(2 * once, rel=1e-7)
+
+
+def test_charges_and_pairs_act_beside_embedding(tmp_path: Path) -> None:
+    system, state = metal(tmp_path, "funcfl")
+    alone = Simulation(system, state).energies()["many-body"]
+    charges = np.where(np.arange(system.atoms) % 2, 0.1, -0.1)
+    both = replace(system, charges=charges, lj_a=np.full((1, 1), 1e-6))
+    energies = Simulation(both, state).energies()
+    assert energies["many-body"] == alone
+    for term in ("coulomb", "lj"):
+        assert energies[term] == pytest.approx(quiltmd.reference(both, state)[0][term], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"nonbonded": quiltmd.Nonbonded(method="cutoff", cutoff=0.4)}, "shorter than that"),
+        ({"nonbonded": quiltmd.Nonbonded(method="no-cutoff")}, "box"),
+    ],
+)
+def test_unsuited_settings_are_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    system, state = metal(tmp_path, "funcfl")
+    with pytest.raises(QuiltError, match=message):
+        Simulation(replace(system, **change), state)
+
+
+def test_exclusions_are_refused(tmp_path: Path) -> None:
+    system, _ = metal(tmp_path, "funcfl")
+    with pytest.raises(InputError, match="leave out exclusions"):
+        replace(system, exclusions=np.array([[0, 1]]))
+
+
+# ---- Potential files ----------------------------------------------------------------------------
+
+
+def test_the_elements_of_a_file(tmp_path: Path) -> None:
+    for name, found in (("funcfl", ("Cu",)), ("setfl", ELEMENTS), ("fs", ELEMENTS)):
+        (tmp_path / name).write_text(potential(name))
+        assert quiltmd.read_eam(tmp_path / name).elements == found
+    with pytest.raises(InputError, match="no element 'Au'; it has Cu, Al"):
+        quiltmd.embedded_system(quiltmd.read_eam(tmp_path / "fs"), ["Cu", "Au"])
+
+
+@pytest.mark.parametrize("name", METALS)
+def test_damaged_files_are_refused_with_the_line(tmp_path: Path, name: str) -> None:
+    lines = potential(name).splitlines()
+    file = tmp_path / name
+    for damaged in (
+        lines[:-1],  # too short
+        [*lines, "1.0"],  # too long
+        [*lines[:50], "one", *lines[51:]],
+        [*lines[:50], "nan", *lines[51:]],
+        lines[:4],
+        ["text"] * 9,
+        [line.replace(str(lammps_figures.POINTS), "-7") for line in lines],
+    ):
+        file.write_text("\n".join(damaged) + "\n")
+        with pytest.raises(InputError, match=r"line \d+: "):
+            quiltmd.read_eam(file)
+
+
+def test_funcfl_files_of_two_elements(tmp_path: Path) -> None:
+    text = potential("funcfl")
+    (tmp_path / "Cu").write_text(text)
+    (tmp_path / "Al").write_text(text.replace("29 63.55", "13 26.98"))
+    both = quiltmd.read_eam(tmp_path / "Cu", tmp_path / "Al")
+    assert both.elements == ("Cu", "Al")
+    assert np.asarray(both.pairs).std(axis=(0, 1)).max() == 0
+    (tmp_path / "fine").write_text(text.replace(" 0.01 ", " 0.011 "))
+    with pytest.raises(InputError, match="other points than those of"):
+        quiltmd.read_eam(tmp_path / "Cu", tmp_path / "fine")
+    (tmp_path / "setfl").write_text(potential("setfl"))
+    with pytest.raises(InputError, match="read it alone"):
+        quiltmd.read_eam(tmp_path / "Cu", tmp_path / "setfl")
