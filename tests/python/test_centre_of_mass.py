@@ -221,7 +221,7 @@ def test_an_ion_drifts_in_a_field() -> None:
 def test_a_field_that_nothing_brakes_is_warned_about() -> None:
     system, places = gas(4, charge=1.0)
     made = apply_electric_field(system, (0.1, 0.0, 0.0))
-    with pytest.warns(quiltmd.QuiltWarning, match="along x: the system as a whole is accelerated"):
+    with pytest.warns(quiltmd.QuiltWarning, match="along x: the whole system is accelerated"):
         simulation((made, State.start(made, places, None)), thermostat=SCALING["rescaling"])
 
 

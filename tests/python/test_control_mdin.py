@@ -58,7 +58,9 @@ def test_namelists_end_as_fortran_has_it(tmp_path: Path) -> None:
     assert found.settings["run"]["minimize_iterations"] == 250
     assert found.settings["nonbonded"]["cutoff"] == 0.9
     assert noted(found, "restraintmask '@C/N &!:WAT': no effect without restraints")
-    assert noted(found, "imin 1: a minimisation ends where the largest force is minimize_tolerance")
+    assert noted(
+        found, "imin 1: the minimisation ends when the largest force is below minimize_tolerance"
+    )
     both = read(tmp_path, "min.in", " &cntrl\n imin=1, ntb=1,\n&end\n/\n&end\n")
     assert both.refused == []
 
@@ -67,8 +69,10 @@ def test_bonds_that_are_constrained_and_in_the_list_of_forces(tmp_path: Path) ->
     """The dynamics are those of ntf = 2: constraint forces take up what the bonds add."""
     found = read(tmp_path, "mdin", MDIN.replace("ntf=2", "ntf=1"))
     assert found.refused == []
-    assert noted(found, "ntf 1: bonds that are constrained have no energy")
-    assert noted(read(tmp_path, "mdin", MDIN.replace("ntf=2,", "")), "ntf is not given: bonds that")
+    assert noted(found, "ntf 1: constrained bonds have no energy")
+    assert noted(
+        read(tmp_path, "mdin", MDIN.replace("ntf=2,", "")), "ntf is not given: constrained bonds"
+    )
     (refused,) = read(tmp_path, "mdin", MDIN.replace("ntc=2", "ntc=1")).refused
     assert "ntf 2: only 1 or ntf = ntc" in refused
 
@@ -94,10 +98,10 @@ def test_heating_of_mdin(tmp_path: Path) -> None:
     assert dynamics.annealing == ((0, 0), (18, 300), (18.002, 300), (20, 310))
     assert noted(
         found,
-        "TEMP0: temp0 280 counts until",
+        "TEMP0: temp0 280 holds until",
         "every 200 steps",
         "LISTOUT=POUT: this output",
-        "nscm 0: motion of the",
+        "nscm 0: centre-of-mass motion",
     )
     assert noted(found, "iwrap 1: molecules in the trajectory are whole")
 
@@ -172,10 +176,10 @@ def test_restraints_of_mdin(alanine: tuple[Path, Path], tmp_path: Path) -> None:
     wanted = (residues < 2) & (np.isin(names, ["CA", "N"]) | np.char.startswith(names, "C"))
     wanted |= ~water & (topology.elements == 8)
     assert quiltmd.select(system, str(restraint.select)).tolist() == np.flatnonzero(wanted).tolist()
-    assert noted(found, "ntr 1: atoms are held at the places in `reference`")
-    assert not noted(found, "where Amber moves those of each molecule")
+    assert noted(found, "ntr 1: atoms are restrained to the positions in `reference`")
+    assert not noted(found, "in Amber those of each molecule")
     pressed = read(tmp_path, "mdin", text.replace("ntb=1, ntp=0", "ntb=2, ntp=1"))
-    assert noted(pressed, "where Amber moves those of each molecule")
+    assert noted(pressed, "in Amber those of each molecule")
 
 
 GROUPS = """Keep the solute

@@ -80,7 +80,7 @@ def test_bonds_that_grompp_would_make_morse_bonds(tmp_path: Path) -> None:
     """It replaces harmonic bonds where morse is yes: other energies."""
     found = read(tmp_path, "md.mdp", MDP + "morse = yes\n")
     assert len(found.refused) == 1
-    assert "morse yes: bonds stay as the topology has them" in found.refused[0]
+    assert "morse yes: bonds are those of the topology" in found.refused[0]
     assert read(tmp_path, "md.mdp", MDP + "morse = no\n").refused == []
 
 
@@ -312,10 +312,13 @@ def test_notes_of_mdp_say_what_is_the_case(tmp_path: Path) -> None:
     assert [bath["select"] for bath in alone.settings["bath"]] == ["protein"]
     notes(one + "Mine\n", "tc-grps Mine: one bath for all; give the index file (--index)")
     assert not noted(read(tmp_path, "md.mdp", changed(MDP, one + "System\n")), "one bath")
-    notes("define = -DPOSRES\n", "define -DPOSRES: atoms are held at the places in `reference`")
+    notes(
+        "define = -DPOSRES\n",
+        "define -DPOSRES: atoms are restrained to the positions in `reference`",
+    )
     heavy = notes("mass-repartition-factor = 3\n", "factor 3: hydrogens weigh 3.024 amu, but not")
     assert heavy["system"]["hmr"]
-    notes("comm-grps = Protein SOL\n", "comm-grps Protein SOL: motion of the centre of mass of all")
+    notes("comm-grps = Protein SOL\n", "comm-grps Protein SOL: centre-of-mass motion of all")
     notes(
         "compressed-x-grps = Protein\n", "compressed-x-grps Protein: the trajectory has all atoms"
     )
@@ -380,7 +383,7 @@ refcoord-scaling = com
     # The last three pressures are those of angles, which stay.
     found = read(tmp_path, "rahman.mdp", MDP.replace("pcoupl                   = no", six))
     assert found.refused == []
-    assert noted(found, "takes its place")
+    assert noted(found, "replaced by stochastic cell rescaling")
     assert found.settings["barostat"]["coupling"] == "anisotropic"
     assert found.settings["barostat"]["compressibility"] == (4.5e-5, 3e-5, 2e-5)
     build_config(found.settings | FILES)

@@ -98,17 +98,17 @@ def test_velocities_after_a_minimisation_of_namd(tmp_path: Path) -> None:
     """It leaves atoms at rest, whatever `temperature` was before; reinitvels draws them."""
     found = read(tmp_path, "run.namd", NAMD + "minimize 100\nrun 300\n")
     assert found.settings["run"]["start_temperature"] == 0
-    assert noted(found, "at rest after it", "the largest force is minimize_tolerance")
+    assert noted(found, "velocities are zero afterwards", "the largest force is minimize_tolerance")
     drawn = read(tmp_path, "run.namd", NAMD + "minimize 100\nreinitvels 280\nrun 300\n")
     assert drawn.settings["run"]["start_temperature"] == 280
-    assert not noted(drawn, "at rest after it")
+    assert not noted(drawn, "velocities are zero afterwards")
     assert drawn.refused == []
     alone = read(tmp_path, "run.namd", NAMD.replace("numsteps", "#") + "minimize 100\n")
-    assert not noted(alone, "at rest after it")
+    assert not noted(alone, "velocities are zero afterwards")
     for commands, words in (
         (
             "run 10\nreinitvels 300\nrun 10\n",
-            "line 33, reinitvels 300: velocities drawn after a run",
+            "line 33, reinitvels 300: drawing velocities after a run",
         ),
         ("reinitvels 300\nminimize 10\nrun 10\n", "line 32, reinitvels 300: no effect before"),
     ):
@@ -438,7 +438,9 @@ def test_constant_pressure_of_namd(tmp_path: Path) -> None:
         return found, found.settings["barostat"]
 
     found, piston = barostat(PISTON)
-    assert noted(found, "takes its place", "langevinPistonDecay", "useGroupPressure")
+    assert noted(
+        found, "replaced by stochastic cell rescaling", "langevinPistonDecay", "useGroupPressure"
+    )
     assert piston == {
         "kind": "cell-rescaling",
         "coupling": "isotropic",

@@ -339,7 +339,7 @@ TEMPLATES = {
             "output.trajectory_every": 50000,
             "output.log_every": 1000,
         },
-        ("comm_grps SOLU_MEMB SOLV: motion of the centre of mass of all atoms",),
+        ("comm_grps SOLU_MEMB SOLV: centre-of-mass motion of all atoms",),
     ),
     "steepest.mdp": Template(
         STEEPEST,
@@ -402,7 +402,7 @@ TEMPLATES = {
             "integrator.seed": None,
             "run.start_temperature": 325,
         },
-        ("nscm 1000: motion of the centre of mass",),
+        ("nscm 1000: centre-of-mass motion",),
     ),
     "minimise.mdin": Template(
         MINIMISE,
@@ -411,7 +411,7 @@ TEMPLATES = {
             "system.constraints": "none",
             "restraint": [{"kind": "position", "select": "residue 1-20", "k": 418400.0}],
         },
-        ("ntr 1: atoms are held at the places in `reference`",),
+        ("ntr 1: atoms are restrained to the positions in `reference`",),
     ),
     "membrane.namd": Template(
         NAMD_MEMBRANE,
@@ -426,7 +426,7 @@ TEMPLATES = {
             "nonbonded.pme_order": None,
             "output.trajectory_every": 5000,
         },
-        ("langevinHydrogen off: noise acts on all atoms", "atoms are at rest after it"),
+        ("langevinHydrogen off: noise acts on all atoms", "velocities are zero afterwards"),
     ),
     "tutorial.namd": Template(
         NAMD_TUTORIAL,

@@ -370,7 +370,7 @@ def test_other_bits_for_the_same_input_are_told(water: tuple[System, State]) -> 
             energy, forces = super().compute(step, positions, box)
             return energy, forces * (1 + 1e-9 * noise.normal())
 
-    with pytest.warns(QuiltWarning, match="'random' gives other bits for the same input"):
+    with pytest.warns(QuiltWarning, match="'random' gives different results for the same input"):
         run = simulation(*water, Random())
     assert run.describe()["external"] == [{"name": "random", "atoms": 4, "deterministic": False}]
 

@@ -90,7 +90,7 @@ def test_a_server_that_ends_ends_its_workers(serving: Serving) -> None:
 
 def test_another_key_is_refused(serving: Serving, tmp_path: Path) -> None:
     make_key(tmp_path / "other")
-    with pytest.raises(QuiltError, match=r"does not let us in.* must have the key that is in"):
+    with pytest.raises(QuiltError, match=r"refuses the connection.* must have the key that is in"):
         connect(parse_place(serving.device), Workers(key=tmp_path / "other"))
     assert comes_true(lambda: any("does not have the key" in line for line in serving.told))
 

@@ -74,7 +74,7 @@ def test_devices_say_how_messages_travel() -> None:
     cpu = {"kind": "cpu"}
     broken = {"kind": "cuda", "ordinal": 3, "usable": False}
     *lines, of_processes, _, _ = transports_between([cpu, gpu(0, 1), gpu(1, 0, 2), gpu(2), broken])
-    assert "a process each: as in one process on this machine" in of_processes
+    assert "in separate processes: on one machine as above" in of_processes
     assert "nccl" in of_processes
     assert lines == [
         "messages between cuda:0 and cuda:1, in one process: peer",

@@ -51,8 +51,8 @@ def read_mdin(file: str) -> Control:
         entries.tell("minimisations are by L-BFGS", "ncyc", "ntmin", "dx0")
         entries.tell("replaced by minimize_tolerance", "drms")
         control.notes.append(
-            "imin 1: a minimisation ends where the largest force is minimize_tolerance, if maxcyc "
-            "iterations lead there"
+            "imin 1: the minimisation ends when the largest force is below minimize_tolerance, "
+            "or after maxcyc iterations"
         )
         entries.tell("no effect in a minimisation", "nstlim", "irest", "ntx", "tempi")
     entries.tell("no effect without a minimisation", "maxcyc", "ncyc", "ntmin", "drms", "dx0")
@@ -96,16 +96,16 @@ def _dynamics(control: Control, entries: Entries) -> None:
     constraints = entries.whole("ntc", 1)
     if constraints not in (1, 2):
         control.refused.append(
-            f"ntc {constraints}: all bonds constrained is not supported; ntc = 2 is, with which "
-            "steps may be as long"
+            f"ntc {constraints}: constraints on all bonds are not supported; use ntc = 2, which "
+            "allows the same time step"
         )
     control.set("system", "constraints", "h-bonds" if constraints == 2 else "none")
     control.set("system", "rigid_water", constraints == 2)
     if constraints == 2 and not entries.has("ntf"):
-        control.notes.append("ntf is not given: bonds that are constrained have no energy, as by 2")
+        control.notes.append("ntf is not given: constrained bonds have no energy, as with ntf = 2")
     forces = entries.whole("ntf", constraints)
     if forces == 1 and constraints == 2:
-        control.notes.append("ntf 1: bonds that are constrained have no energy, as by 2")
+        control.notes.append("ntf 1: constrained bonds have no energy, as with ntf = 2")
     elif forces != constraints:
         control.refused.append(
             f"ntf {forces}: only 1 or ntf = ntc, so that each bond is there once"
@@ -191,7 +191,7 @@ def _no_box(control: Control, entries: Entries) -> None:
     elif "solvent" in control.settings:
         control.set("nonbonded", "method", "cutoff")
         control.set("nonbonded", "cutoff", cutoff * ANGSTROM)
-        control.notes.append(f"cut {cutoff:g}: energies of charges are shifted to zero there")
+        control.notes.append(f"cut {cutoff:g}: electrostatic energies are shifted to zero there")
     else:
         control.refused.append(
             f"cut {cutoff:g} without a periodic box and implicit solvent: only without a cutoff, "
@@ -301,7 +301,7 @@ def _output(control: Control, entries: Entries) -> None:
 
 def _rest(entries: Entries) -> None:
     entries.tell(
-        "motion of the centre of mass is removed, but along axes on which restraints hold atoms",
+        "centre-of-mass motion is removed, except along axes of position restraints",
         "nscm",
     )
     entries.tell("constraints have their own tolerance", "tol")

@@ -79,7 +79,7 @@ def _schedule(control: Control, changes: list[tuple[float, ...]]) -> None:
     timestep = dynamics["timestep"]
     dynamics["annealing"] = [(round(step * timestep, 9), value) for step, value in points]
     control.notes.append(
-        f"&wt TEMP0: temp0 {before:g} counts until the first change; the temperature changes every "
+        f"&wt TEMP0: temp0 {before:g} holds until the first change; the temperature changes every "
         f"{_STEPS} steps (annealing_every), not in each"
     )
 

@@ -39,13 +39,13 @@ def take_restraints(control: Control, entries: Entries, after: _Lines) -> None:
         except InputError as error:
             control.refused.append(f"line {mask.line}, restraintmask: {error}")
     control.notes.append(
-        "ntr 1: atoms are held at the places in `reference` (--reference, Amber's -ref), by "
-        "default those of the coordinates"
+        "ntr 1: atoms are restrained to the positions in `reference` (--reference, Amber's "
+        "-ref), by default those of the coordinates"
     )
     if control.settings["integrator"]["ensemble"] == "npt":
         control.notes.append(
-            "ntr 1: the places of restrained atoms follow the box with the centre of mass of all "
-            "(reference_scaling), where Amber moves those of each molecule with its own"
+            "ntr 1: reference positions follow the box with the centre of mass of all "
+            "(reference_scaling); in Amber those of each molecule follow its own centre"
         )
 
 

@@ -119,8 +119,8 @@ def transports_between(found: list[dict[str, Any]]) -> list[str]:
         missing_nccl = why_none()
         between = f"tcp, not nccl: {missing_nccl}" if missing_nccl else "nccl"
         lines += [
-            "messages between GPUs, a process each: as in one process on this machine, where a "
-            f"test of each pair passes; else and between machines: {between}"
+            "messages between GPUs in separate processes: on one machine as above, if a test of "
+            f"the pair succeeds; otherwise, and between machines: {between}"
         ]
     return [
         *lines,

@@ -114,8 +114,8 @@ def centre_of_mass_oddities(
     if runs_away.any() and not any(frictions_of(integrator, thermostat)):
         yield (
             "the forces of a field, or constant forces, do not add up to zero along "
-            f"{_names(runs_away)}: the system as a whole is accelerated, and no friction brakes "
-            "it; neutralise it with ions, or use LangevinMiddle"
+            f"{_names(runs_away)}: the whole system is accelerated without friction; neutralise "
+            "it with ions, or use LangevinMiddle"
         )
 
 

@@ -108,7 +108,7 @@ def hybrid(
     if abs(change) > _SAME_CHARGE:
         warnings.warn(
             f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
-            "size of the periodic box, for which nothing is corrected",
+            "size of the periodic box, and no correction is applied",
             QuiltWarning,
             stacklevel=2,
         )

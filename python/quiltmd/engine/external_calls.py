@@ -263,18 +263,18 @@ def tried(
             yield f"{where} depends on the box and returns no virial: pressures lack its part"
         if not one.is_deterministic and is_compared:
             raise QuiltError(
-                f"{where} gives other bits for the same input, and devices that do the same are "
-                "compared by bits: leave out spares, verify and further devices"
+                f"{where} gives different results for the same input, but devices are compared "
+                "bitwise: leave out spares, verify and further devices"
             )
         if not one.is_deterministic:
             yield (
-                f"{where} gives other bits for the same input: the trajectory will not be the same "
-                "when it is run again, on other ranks or resumed"
+                f"{where} gives different results for the same input: the trajectory will differ "
+                "when it is repeated, resumed or run on other ranks"
             )
         if one.force.update_every and not remembers(one.force):
             yield (
-                f"{where} has no `state` and `set_state`: a checkpoint does not have what it "
-                "remembers, and a run cannot be resumed from one"
+                f"{where} has no `state` and `set_state`: checkpoints lack its variables, and the "
+                "run cannot be resumed"
             )
 
 
@@ -288,7 +288,7 @@ def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> N
     for one in calls:
         where = f"external force '{one.name}'"
         if one.force.update_every and not remembers(one.force):
-            raise QuiltError(f"{where} cannot go on from a checkpoint: it has no `set_state`")
+            raise QuiltError(f"{where} cannot continue from a checkpoint: it has no `set_state`")
         if not remembers(one.force):
             continue
         if one.name not in states:

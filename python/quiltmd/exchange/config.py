@@ -53,8 +53,8 @@ class ExchangeSection(Section):
     every: int = Field(default=500, ge=1, le=LAST_STEP, description="Steps between swaps.")
     devices: Annotated[tuple[DeviceName, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
-        description="Devices among which replicas are dealt out; by default that of [run], under a "
-        "launcher of MPI in each of its processes.",
+        description="Devices to which replicas are assigned in turn; by default that of [run], "
+        "with MPI that of each process.",
     )
     together: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=1, ge=1, le=MOST, description="Replicas that a device runs at the same time."

@@ -135,7 +135,7 @@ def _velocities(control: Control, entries: Entries) -> None:
         entries.tell("no effect without gen-vel", "gen-temp", "gen-seed")
         if "minimize" not in control.settings["run"]:
             control.notes.append(
-                "gen-vel no: velocities are those of the coordinates; where they have none, they "
+                "gen-vel no: velocities are those of the coordinates; if there are none, they "
                 "are drawn at the temperature of the bath"
             )
     else:
@@ -290,7 +290,7 @@ def _modifiers(
 def _system(control: Control, entries: Entries) -> None:
     constraints = choice(entries, "constraints", "none")
     if constraints not in ("none", "h-bonds"):
-        also = ", with which steps may be as long" if constraints == "all-bonds" else ""
+        also = ", which allows the same time step" if constraints == "all-bonds" else ""
         control.refused.append(f"constraints {constraints}: only none and h-bonds{also}")
     control.set("system", "constraints", "h-bonds" if constraints == "h-bonds" else "none")
     control.set("system", "rigid_water", False)
@@ -299,7 +299,7 @@ def _system(control: Control, entries: Entries) -> None:
         *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
         *("Shake-SOR", "continuation"),
     )
-    entries.refuse("bonds stay as the topology has them: give them function type 3", "morse")
+    entries.refuse("bonds are those of the topology; Morse bonds have function type 3", "morse")
     _defines(control, entries)
     entries.refuse("-I in include", "include")
     scaling = entries.text("refcoord-scaling", "no")
@@ -314,8 +314,7 @@ def _system(control: Control, entries: Entries) -> None:
         if factor != 3:
             control.refused.append(f"mass-repartition-factor {factor:g}: only 3")
     entries.tell(
-        "motion of the centre of mass of all atoms is removed, but along axes on which restraints "
-        "hold atoms",
+        "centre-of-mass motion of all atoms is removed, except along axes of position restraints",
         *("nstcomm", "comm-grps"),
     )
     entries.refuse("only linear", "comm-mode", unless=lambda value: value == "linear")
@@ -330,8 +329,8 @@ def _defines(control: Control, entries: Entries) -> None:
         control.set("system", "defines", [word.removeprefix("-D") for word in words])
     if define is not None and "POSRES" in define.value:
         entries.note(
-            "atoms are held at the places in `reference` (--reference, grompp's -r), by default "
-            "those of the coordinates",
+            "atoms are restrained to the positions in `reference` (--reference, grompp's -r), by "
+            "default those of the coordinates",
             define,
         )
 

@@ -213,7 +213,7 @@ def _barostat(control: Control, entries: Entries) -> None:
         control.refused.append(f"pcoupl {kind}: needs one ref-t for all groups, unlike Berendsen")
     if kind == "parrinello-rahman":
         control.notes.append(
-            "pcoupl Parrinello-Rahman: stochastic cell rescaling takes its place; it has the same "
+            "pcoupl Parrinello-Rahman: replaced by stochastic cell rescaling, which has the same "
             "ensemble"
         )
     control.set("integrator", "ensemble", "npt")

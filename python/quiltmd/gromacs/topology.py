@@ -140,7 +140,7 @@ def _warnings(sources: Sources, preprocessor: Preprocessor) -> tuple[str, ...]:
     """A warning for each define that nothing asks for, and for what only grompp does."""
     given = {define.removeprefix("-D").partition("=")[0] for define in sources.defines}
     found = [
-        f"{sources.topology}: nothing asks whether {name} is defined"
+        f"{sources.topology}: the macro {name} has no effect: no #ifdef or #ifndef uses it"
         for name in sorted(given - preprocessor.used)
     ]
     if _REORDERS in preprocessor.macros:

@@ -205,9 +205,8 @@ def _first_states(system: System, file: Path) -> System:
     if system.alchemy is None:
         return system
     warnings.warn(
-        f"{os.fspath(file)}: second states (B states) of {len(system.alchemy.atoms)} atoms have no "
-        "effect: with [alchemy] atoms = 'second states', or load(second_states=True), lambda leads "
-        "there",
+        f"{os.fspath(file)}: second states (B states) of {len(system.alchemy.atoms)} atoms have "
+        "no effect; [alchemy] atoms = 'second states', or load(second_states=True), uses them",
         QuiltWarning,
         stacklevel=3,
     )

@@ -206,7 +206,10 @@ def _steps(control: Control, entries: Entries) -> None:
     minimized, run = entries.peek("minimize"), entries.peek("run")
     for entry in minimized:
         if run and entry.line > run[0].line:
-            entries.reject(entry, "a minimisation after a run: make it a run of its own, before it")
+            entries.reject(
+                entry,
+                "a minimisation after a run is not supported: put it into a separate configuration",
+            )
     _new_velocities(control, entries, minimized, run)
     first = entries.whole("firsttimestep", 0) or 0
     control.set("run", "first_step", first or None)
@@ -215,7 +218,9 @@ def _steps(control: Control, entries: Entries) -> None:
         control.notes.append(f"run {runs}: one run of {sum(runs)} steps")
     if entries.switch("minimization"):
         if runs or iterations:
-            control.refused.append("minimization on: not beside run and minimize, say minimize N")
+            control.refused.append(
+                "minimization on cannot be combined with run and minimize: use minimize N"
+            )
         iterations = [entries.whole("numsteps", 0) or 0]
     elif runs:
         entries.tell("run says how many steps", "numsteps")
@@ -274,7 +279,10 @@ def _new_velocities(
     drawn = entries.peek("reinitvels")
     for entry in drawn:
         if runs and entry.line > runs[0].line:
-            entries.reject(entry, "velocities drawn after a run: make what follows it another run")
+            entries.reject(
+                entry,
+                "drawing velocities after a run is not supported: use a separate configuration",
+            )
         elif minimized and entry.line < minimized[-1].line:
             entries.reject(entry, "no effect before a minimisation, after which atoms are at rest")
     if drawn:
@@ -282,7 +290,7 @@ def _new_velocities(
     elif minimized and runs:
         control.set("run", "start_temperature", 0.0)
         control.notes.append(
-            "minimize: atoms are at rest after it, as there is no reinitvels before run"
+            "minimize: velocities are zero afterwards, because there is no reinitvels before run"
         )
 
 
@@ -357,8 +365,8 @@ def _piston(control: Control, entries: Entries) -> None:
     control.set("barostat", "kind", "cell-rescaling")
     _refuse_another_temperature(control, entries, "langevinPistonTemp")
     control.notes.append(
-        "langevinPiston: stochastic cell rescaling takes its place; it has the same ensemble, and "
-        "a time constant of its own"
+        "langevinPiston: replaced by stochastic cell rescaling, which has the same ensemble and "
+        "another time constant"
     )
     entries.tell(
         "no effect on stochastic cell rescaling", "langevinPistonPeriod", "langevinPistonDecay"

@@ -67,7 +67,10 @@ def statements(control: Control) -> list[Entry]:
     late = [k for k in range(first, len(names)) if names[k] not in _COMMANDS]
     for k in late:
         entry = script.found[k]
-        why = "a setting after the first run or minimize: make what follows it a run of its own"
+        why = (
+            "a setting after the first run or minimize is not supported: put the later steps "
+            "into a separate configuration"
+        )
         control.refused.append(f"line {entry.line}, {entry.name} {entry.value}: {why}")
     return [entry for k, entry in enumerate(script.found) if k not in late]
 

@@ -209,7 +209,8 @@ class Folder:
         last = self.final("ncrst")
         source = last if last.exists() else self.path
         return (
-            "; other settings need a new run, which begins where this one has come to: put them "
+            "; other settings need a new run, which begins at the last checkpoint of this run: "
+            "put them "
             f"into a copy of {self.config}, without a minimisation, and start it with 'quiltmd run "
             f"COPY --coordinates {source} --out NEW'"
         )

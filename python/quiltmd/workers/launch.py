@@ -153,7 +153,7 @@ def _admitted(
             if isinstance(error, FullError)
             else f"'quiltmd serve' there must have the key that is in {file}"
         )
-        raise QuiltError(f"{where} does not let us in: {error}; {advice}") from None
+        raise QuiltError(f"{where} refuses the connection: {error}; {advice}") from None
     ours.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return ours, Encryption.at_client(admission.token, admission.fingerprint)
 
