@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Embedded atoms: metals, whose atoms feel the electron density of their neighbours.
+"""Embedded atoms: metals, whose energy depends on the electron density of neighbours.
 
 E = sum over atoms of F(rho) + sum over pairs of phi(r), rho the sum of the densities of neighbours
 (Daw and Baskes, Phys. Rev. B 29, 6443 (1984); Finnis and Sinclair, Phil. Mag. A 50, 45 (1984)); see
@@ -29,7 +29,7 @@ _LARGEST = 1e30  # of a value, in whatever unit; far less than single precision 
 class EmbeddedFunctions:
     """The functions of a potential of embedded atoms, for E elements.
 
-    All are tables at equal distances, with cubics in between.
+    All functions are tables at equal distances, with cubics between the points.
 
     Attributes
     ----------
@@ -38,13 +38,13 @@ class EmbeddedFunctions:
     masses:
         (E,) amu.
     cutoff:
-        nm; pairs beyond it do not interact.
+        Cutoff, nm; pairs beyond it do not interact.
     spacing:
-        nm, between the points of `densities` and `pairs`, the first of which is at 0.
+        Distance, nm, between the points of `densities` and `pairs`; the first point is at 0.
     density_step:
-        Between the points of `embedding`, the first of which is at density 0.
+        Step of the density between the points of `embedding`; the first point is at 0.
     densities:
-        (E, E, n) densities at an atom of the first element of a neighbour of the second.
+        (E, E, n) density at an atom of the first element from a neighbour of the second element.
     pairs:
         (E, E, n) r phi(r), kJ/mol nm; the same for both orders of elements.
     embedding:
@@ -111,7 +111,7 @@ class EmbeddedFunctions:
         return EmbeddedAtoms(self.only(places), numbers.astype(np.int32))
 
     def only(self, places: Sequence[int]) -> EmbeddedFunctions:
-        """The functions of the elements at these places alone."""
+        """The functions of only the elements at these places."""
         both = np.ix_(places, places)
         return replace(
             self,
@@ -137,7 +137,7 @@ class EmbeddedAtoms(Part):
     functions:
         Densities, pair and embedding energies.
     types:
-        (N,) int32, of each atom the place of its element in `functions.elements`.
+        (N,) int32: the index of the element of each atom in `functions.elements`.
     """
 
     called: ClassVar[str] = "embedded atoms"
@@ -155,7 +155,7 @@ class EmbeddedAtoms(Part):
         object.__setattr__(self, "types", frozen(types.astype(np.int32)))
 
     def check(self, system: Any) -> None:
-        """InputError where atoms have no type, or where pairs of them are excluded."""
+        """InputError if atoms have no type, or if pairs are excluded."""
         if len(np.asarray(self.types)) != system.atoms:
             raise InputError(
                 f"{len(np.asarray(self.types))} embedded atoms, but the system has {system.atoms}"
@@ -167,11 +167,11 @@ class EmbeddedAtoms(Part):
             )
 
     def tiled(self, copies: int) -> EmbeddedAtoms:
-        """The same for so many copies of the System, one after the other."""
+        """The part for several copies of the System, one after the other."""
         return replace(self, types=np.tile(np.asarray(self.types), copies))
 
     def arrays(self, system: Any) -> dict[str, Any]:
-        """What the core needs."""
+        """Arrays for the core."""
         functions = self.functions
         return {
             "types": np.array(self.types),

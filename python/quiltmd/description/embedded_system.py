@@ -19,9 +19,9 @@ def embedded_system(potential: EmbeddedFunctions, elements: Sequence[str]) -> Sy
     Parameters
     ----------
     potential:
-        What `quiltmd.read_eam` reads.
+        The potential, from `quiltmd.read_eam`.
     elements:
-        Of each atom the element, by its name in the potential.
+        Element of each atom, by its name in the potential.
 
     Raises
     ------

@@ -140,7 +140,7 @@ class System(TermViews, Checked):
     collective:
         Restraints between groups of atoms (see `restrain`); None: none.
     embedded:
-        The atoms as embedded atoms, besides their pair interactions (see `read_eam`); None: none.
+        Embedding of all atoms, in addition to their pair interactions (see `read_eam`); None: none.
     pair_form, pair_tables:
         If pairs do not interact by Lennard-Jones: the name of the form, and for each of its
         parameters a symmetric (T, T) table; `lj_a` and `lj_b` are then empty.  Names, parameters,
