@@ -151,7 +151,7 @@ def _thermostat(control: Control, entries: Entries) -> None:
     )
 
 
-# Of igb; 6 is a vacuum.
+# Models of igb; 6 is a vacuum.
 _MODELS = {0: None, 1: "hct", 2: "obc1", 5: "obc2", 6: None, 7: "gbn", 8: "gbn2"}
 
 

@@ -19,7 +19,7 @@ from statistics import median
 
 from .trace import Message, Span, Trace
 
-# By the clock of a GPU's events spans that follow each other seem to overlap by so much, s.
+# Apparent overlap of consecutive spans by the clock of a GPU's events, s.
 _GRAIN = 2e-6
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from .trace import WAIT
 
-# What a name begins with, for its kind; the first that fits.
+# Prefixes of names, and their kinds; the first match counts.
 _BEGINNINGS = (
     ("rebuild", ("terms.place", "place_terms", "place_groups", "lists", "layout", "lay_")),
     ("rebuild", ("build_", "number_", "bound_", "forget_", "clear_slot", "restore_")),

@@ -27,7 +27,7 @@ from ..engine.execution import is_gpu
 STREAMS = ("main", "side", "halo", "boundary")
 WAIT = "wait"  # the name of spans in which a rank has nothing to run
 
-# What messages carry, by the name of their edge, in the words of the page.
+# Contents of messages, by the name of their edge, in the words of the page.
 CONTENTS = {
     "positions": "positions of the halo",
     "forces": "forces on the halo",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..errors import InputError
 from .parameters import Parameters, numbers
 
-# By their first four letters: of lists, and how interactions end at the cutoff.
+# Options by their first four letters: pair lists, and the ending of interactions at the cutoff.
 _WITH_VALUE = (
     *("CUTN", "CTOF", "CTON", "CTEX", "WMIN", "WRNM", "INBF", "IMGF", "CUTI", "TOLE", "INHI"),
     *("E14F", "NBXM", "EPS"),

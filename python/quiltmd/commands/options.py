@@ -49,7 +49,7 @@ _FLAGS: dict[Place, str] = {
 }
 
 
-# As for Amber's and GROMACS' programs.
+# Short options, as in Amber's and GROMACS' programs.
 _SHORT: dict[Place, tuple[str, ...]] = {
     ("system", "topology"): ("-p",),
     ("system", "coordinates"): ("-c",),

@@ -27,7 +27,7 @@ DISTANCE = (_A, _LA)
 ANGLES = ((_B, _A, _LA), (_A, _LA, _LB))
 TORSIONS = ((_C, _B, _A, _LA), (_B, _A, _LA, _LB), (_A, _LA, _LB, _LC))
 _INNER_ANGLES = ((_C, _B, _A), (_LA, _LB, _LC))  # within receptor and ligand
-# Where torsions of three atoms in a line are undefined, and the restraint no longer holds.
+# Limits beyond which torsions of nearly collinear atoms are undefined, and the restraint fails.
 _LEAST_ANGLE, _WIDEST_ANGLE = 30.0, 150.0  # degrees
 _POINTS = 4001  # of an integral
 

@@ -24,7 +24,7 @@ from .thermostats import Thermostat
 # shows, rarely enough to cost nothing.
 DEFAULT_EVERY = 100
 _AXES = ("x", "y", "z")
-# Of the largest force of a field on an atom: charges that are rounded in a file add up to less.
+# Fraction of the largest force of a field on an atom: rounded charges in a file add up to less.
 _NET = 0.1
 
 

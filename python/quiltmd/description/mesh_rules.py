@@ -22,9 +22,10 @@ _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
 # this spacing, the integers of a point hold those of 160 atoms/nm^3.
 _COARSEST = 0.58
 _GRID_FACTORS = (2, 3, 5, 7)
-# Of a Gaussian: the direct sum, _DIRECT exp(-(alpha cutoff)^2), times 0.8 nm/cutoff where that is
-# above 1, and the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p, times
-# (alpha/_FITTED_ALPHA)^_BY_ALPHA[p] for the larger alpha of shorter cutoffs and smaller tolerances.
+# Errors of the Gaussian split: the direct sum, _DIRECT exp(-(alpha cutoff)^2), times 0.8 nm/cutoff
+# if that is above 1, and the reciprocal sum with splines of order p, _SPLINE[p] (alpha spacing)^p,
+# times (alpha/_FITTED_ALPHA)^_BY_ALPHA[p] for the larger alpha of shorter cutoffs and smaller
+# tolerances.
 _DIRECT = 0.62
 _SPLINE = {4: 0.0228, 5: 0.0187}
 _FITTED_ALPHA, _BY_ALPHA = 3.0, {4: 3.3, 5: 1.8}  # 1/nm
@@ -92,7 +93,7 @@ class _SplineFit(NamedTuple):
         return spacing / planes * beyond_law * self.law(bandwidth, cutoff, spacing)
 
 
-# By order.
+# Constants by order.
 _WINDOW_MESH = {
     4: _WindowFit(_PowerLaw(-7.519, 3.595, 4.28, 2.302), _PowerLaw(-10.279, 2.789, 7.301, 3.97)),
     5: _WindowFit(_PowerLaw(-10.315, 5.81, 7.159, 4.053), _PowerLaw(-12.12, 4.161, 7.653, 4.12)),
@@ -102,7 +103,7 @@ _SPLINE_MESH = {
     5: _SplineFit(_PowerLaw(-8.9298, 4.6296, 6.3523, 3.5661), 0.6535, 0.1842, 0.0461, 1.0),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
-# Of the top level of the fast multipole method.
+# Limits of the top level of the fast multipole method.
 _TOP_POINTS, _LEAST_TOP_EDGE = 1000, 4
 _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 

@@ -34,7 +34,7 @@ from .settings import OnResume
 from .units import Nanometres, PerNanometre
 
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
-# Where splines of order 4 on a finer grid are the faster ones.
+# Limits below which splines of order 4 on a finer grid are faster.
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
 _SixNumbers = tuple[float, float, float, float, float, float]
 # Methods that need a periodic box, as messages call them.

@@ -31,8 +31,8 @@ from .units import Degrees, Nanometres, Picoseconds, Unit
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 
-# What follows a box that changes: the centre of mass of all places, so that they keep their
-# distances ("com"); each place by itself ("all"); none ("none").
+# Reference positions in a changing box: their centre of mass is scaled, so that they keep their
+# distances ("com"); each position is scaled ("all"); none ("none").
 Scaling = Literal["com", "all", "none"]
 
 NEVER_LINEAR = 1e6  # nm; a distance beyond all boxes

@@ -48,7 +48,7 @@ class Topology(Checked):
     vanishing: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def __post_init__(self) -> None:
-        # What says nothing fits any number of residues and atoms, also where others are replaced.
+        # Arrays without values fit any number of residues and atoms, also when others are replaced.
         if not np.any(np.asarray(self.molecule_types) != ""):
             object.__setattr__(self, "molecule_types", np.full(len(self.residue_names), ""))
         if not np.any(self.vanishing):

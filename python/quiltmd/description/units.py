@@ -58,7 +58,7 @@ _PREFIXES = {
     **{"d": -1, "k": 3, "M": 6, "G": 9, "femto": -15, "pico": -12, "nano": -9, "micro": -6},
     **{"milli": -3, "centi": -2, "deci": -1, "kilo": 3, "mega": 6, "giga": 9},
 }
-# As OpenMM and pint both call the units of settings.
+# Common names of the units of settings in OpenMM and pint.
 _FOREIGN = {
     **{"s": "second", "ps": "picosecond", "min": "minute", "h": "hour", "nm": "nanometer"},
     **{"K": "kelvin", "bar": "bar", "kJ": "kilojoule", "mol": "mole", "l": "liter", "V": "volt"},

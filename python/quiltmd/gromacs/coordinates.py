@@ -22,7 +22,7 @@ F64 = npt.NDArray[np.float64]
 _FIRST = 20  # where the numbers of a gro line begin
 _Blocks = dict[str, tuple[int, list[str]]]  # first line and lines of each
 _G96_BLOCKS = ("TITLE", "TIMESTEP", "POSITION", "POSITIONRED", "VELOCITY", "VELOCITYRED", "BOX")
-# Of nine numbers of a box: the diagonal comes first, then the others by vector.
+# Order of the nine numbers of a box: the diagonal comes first, then the others by vector.
 _NINE = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1))
 
 

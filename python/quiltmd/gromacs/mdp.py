@@ -30,7 +30,8 @@ _OLD_NAMES = {  # and what they are called now
 _UNLIMITED = 2**31 - 1  # iterations, of -1
 _OUTPUT = "this output is not written"
 _LOG_EVERY = 1000  # steps, the default of both
-# What grompp writes into mdout.mdp of features that are off; what switches them on is refused.
+# Options that grompp writes to mdout.mdp for inactive features; the options that activate them are
+# refused.
 _OF_REFUSED = (
     *("table-extension", "rtpi", "simulation-part"),
     *("nh-chain-length", "print-nose-hoover-chain-variables", "wall-type", "wall-r-linpot"),

@@ -183,7 +183,7 @@ def _of_period(period: float) -> float:
     return round(period / (2 * math.pi), 12)
 
 
-# What tau-t sets: the setting, and its value.
+# Setting that tau-t sets, and its value.
 _STRENGTHS: dict[str, tuple[str, Callable[[float], float]]] = {
     "langevin": ("friction", lambda time: 1.0 / time if time > 0 else 0.0),
     "velocity-rescaling": ("time_constant", lambda time: time),

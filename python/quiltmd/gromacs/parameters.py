@@ -37,7 +37,7 @@ ANGLES = {
     5: form_named("angle"),
     10: form_named("restricted_angle"),
 }
-# How many parameters a term has, by the section of its types and function type.
+# Number of parameters of a term, by the section of its types and function type.
 COUNTS = {
     "bondtypes": {function: form.columns if form else 0 for function, form in BONDS.items()},
     "angletypes": {1: 2, 2: 2, 5: 4, 10: 2},

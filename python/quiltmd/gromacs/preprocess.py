@@ -21,7 +21,7 @@ from ..reading.fixed_width import read_bytes
 from ..reading.record import getenv, is_file
 
 _DEEPEST = 50  # includes within includes; more is a file that includes itself
-# Where a GROMACS installation has its force fields, after what the environment says.
+# Folders of the force fields of a GROMACS installation, after those in the environment.
 _INSTALLED = ("/usr/share/gromacs/top", "/usr/local/gromacs/share/gromacs/top")
 _WORD = re.compile(r"\w+", re.ASCII)
 _QUOTED = re.compile(r"[\"<]([^\"<>]+)[\">]")

@@ -123,7 +123,7 @@ def _folder() -> Path | None:
         return None
     home = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        # As its specification says, a relative path counts as none.
+        # A relative path is ignored, according to the specification.
         return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "quiltmd"
     except RuntimeError:  # a user without a home
         return None

@@ -83,7 +83,7 @@ class _Script:
         self.found: list[Entry] = []
         self.variables: dict[str, str] = {}
         self.procedures: set[str] = set()
-        # Where each begins, whether it is done, and why it would not be.
+        # Line at which each block begins, whether it is executed, and why it would not be.
         self.blocks: list[tuple[int, bool, str]] = []
 
     def read(self, line: int, part: str) -> None:

@@ -62,7 +62,7 @@ _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "
 # A dielectric constant of which OpenMM's (e - 1) / (2 e + 1) and 3 e / (2 e + 1) are 1/2 and 3/2 in
 # double precision, as for an infinite one, which makes no number there.
 CONDUCTOR = 1e18
-# What to do about a method that has no counterpart.
+# Advice for a method that has no counterpart.
 _INSTEAD = {
     "CutoffNonPeriodic": "set NoCutoff, or give it a periodic box and set PME or CutoffPeriodic",
 }

@@ -43,7 +43,7 @@ _WITH_NECKS = (
 )
 _RADIUS = "1/(1/or-tanh({polynomial})/radius);psi=I*or;radius=or+offset;offset={offset}"
 _CHARGED = ("charge", "or", "sr")
-# Of each model: its integral, radius, and parameters of an atom.
+# Integral, radius and parameters of an atom for each model.
 _MODELS: dict[Model, tuple[str, str, tuple[str, ...]]] = {
     "hct": (_SPHERES, "1/(1/or-I)", _CHARGED),
     "obc1": (

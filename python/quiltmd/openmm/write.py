@@ -31,7 +31,7 @@ from .objects import CONDUCTOR
 
 F64 = npt.NDArray[np.float64]
 
-# As OpenMM's own readers of CHARMM's files write them.
+# Expressions of OpenMM's own readers of CHARMM's files.
 IMPROPER = "k*min(dtheta, 2*pi-dtheta)^2; dtheta = abs(theta-theta0); pi = 3.141592653589793"
 HELD = "k*max(0, periodicdistance(x, y, z, x0, y0, z0)-radius)^2"
 HELD_WITHOUT_BOX = "k*((x-x0)^2+(y-y0)^2+(z-z0)^2)"

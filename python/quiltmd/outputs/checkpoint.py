@@ -55,7 +55,7 @@ _PREFIX = struct.Struct("<8sIQ")
 _CHECKSUM = 32
 _REAL = "<f8"
 _OF_STATE = ("box", "positions", "velocities", "list_positions")
-# What a header, or numbers in it, that nothing here has written may raise.
+# Errors that a header not written by this program, or its numbers, may raise.
 _NONSENSE = (
     *(QuiltError, ArithmeticError, AttributeError, LookupError),
     *(RecursionError, TypeError, ValueError),

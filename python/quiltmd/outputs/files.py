@@ -47,7 +47,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def read_file(path: str | os.PathLike[str], size: int | None = None) -> bytes:
     """The whole file, or up to `size` bytes of its start; OSError if that fails."""
-    # Without O_NONBLOCK a named pipe would be waited for.
+    # Without O_NONBLOCK, opening a named pipe would wait.
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         return _read(handle, 0, os.fstat(handle).st_size if size is None else size)

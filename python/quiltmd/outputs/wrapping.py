@@ -102,7 +102,7 @@ class MoleculeUnwrapper:
         self._centres = Centres(molecules)
         count = len(self._centres.sizes)
         self._carried = np.zeros((2 * count + 3, 3)) if carried is None else np.array(carried)
-        # Of each molecule what its image has moved with the box, nm, and its cell in the last
+        # For each molecule the displacement of its image with the box, nm, and its cell in the last
         # frame; the box of that frame, zero before the first.
         self._with_box = self._carried[:count]
         self._cells, self._box = self._carried[count:-3], self._carried[-3:]

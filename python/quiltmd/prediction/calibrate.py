@@ -24,7 +24,7 @@ from .tasks import COSTS, work_of
 
 # Task of a rank -> cost and the work that it is proportional to; with those of a rebuild.
 _TASKS = COSTS | {"lists.build": ("lists", "pairs"), "layout.place": ("rebuild", "atoms")}
-# What tasks that send and receive begin with -> what their messages carry.
+# Prefixes of tasks that send and receive, and the contents of their messages.
 _MESSAGES = {
     "positions": "positions",
     "forces": "forces",

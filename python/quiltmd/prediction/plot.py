@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import QuiltError
 from .predict import Prediction
 
-# Of Okabe and Ito, which people with any colour vision tell apart; hatches besides.
+# Colours of Okabe and Ito, which people with any colour vision can distinguish; and hatches.
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#999999")
 _HATCHES = ("", "//", "\\\\", "..", "xx", "--", "++", "oo")
 

@@ -29,7 +29,7 @@ Tile = tuple[int, int, int]  # how often a box is repeated in each dimension
 # rank and two (benchmarks/notes/several-gpus.md).
 _PER_ATOM_OF_SYSTEM, _PER_ATOM_AT_HAND, _PAGES = 115, 577, 3 * 2**20
 
-# Where time on the critical path goes, in words, by what a task's or a message's name begins with.
+# Parts of the time on the critical path, in words, by the prefix of a task's or message's name.
 _PARTS = (
     ("pairs", "pairs"),
     ("terms", "bonded terms"),

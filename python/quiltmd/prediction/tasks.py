@@ -22,7 +22,7 @@ from .step_kinds import LOCAL, MAIN, Kind, Mesh, Place, kinds_of_step
 
 Numbers = NDArray[np.int32]
 
-# Of a task that is no message: the cost, and the work of the rank that it is proportional to.
+# For tasks other than messages: the cost, and the work of the rank to which it is proportional.
 COSTS: dict[str, tuple[str, str]] = {
     "forces.clear": ("clear", "at_hand"),
     "terms": ("terms", "atoms"),

@@ -15,8 +15,8 @@ from typing import Any
 from ..description.system import System
 from .config import Config
 
-# How Lennard-Jones interactions end: per cent that a step takes longer than with a plain cutoff and
-# parameters by combination rule.  First with those, None where it was not timed; then by a table.
+# Ending of Lennard-Jones interactions: per cent that a step takes longer than with a plain cutoff
+# and parameters by combination rule.  First with those, None if not timed; then with a table.
 _ENDS: dict[str, tuple[int | None, int]] = {
     "none": (0, 11),
     "potential": (14, 40),

@@ -53,7 +53,7 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any], otherwise: str) 
 
     `otherwise` ends it: how to begin a run that is not the same.
     """
-    # What checkpoints of earlier versions do not have; they did not know of includes.
+    # Entries that checkpoints of earlier versions lack; they did not record includes.
     absent = {"parameters": [], "includes": now["includes"], "velocities": None, "reference": None}
     before = absent | before
     changes = [words for name, words in _FILES.items() if before[name] != now[name]]

@@ -33,9 +33,9 @@ from .progress import console, say
 from .simulation import Simulation
 
 _STRETCH = 10  # pair-list lifetimes
-# Those before. Ranks of a CPU have balanced their work after four. Several GPUs try ways to share
-# PME in the first run of 24, the third piece of a simulation; then ten are timed as they run
-# otherwise, and in twelve blocks of steps are made anew, with kernels that note their times.
+# Pieces before the recorded ones. Ranks of a CPU have balanced their work after four. Several GPUs
+# try ways to share PME in the first run of 24, the third piece of a simulation; ten pieces are then
+# timed without recording, and in twelve, blocks of steps are rebuilt with kernels that note times.
 _UNBALANCED, _WARM_UP = 4, 5
 _SETTLING, _PLAIN, _ANEW = 36, 10, 12
 _EVERY = 15  # blocks of a GPU, of which one is recorded

@@ -238,7 +238,7 @@ class Simulation(Readout):
         self, engine: EngineFactory, box: NDArray[np.float64] | None
     ) -> Callable[[RunHere | RunInWorkers], Engine]:
         """Makes engines of this system and these settings, on any device."""
-        # With self in the lambda, a simulation that is dropped would stay.
+        # A lambda that contains self would keep a dropped simulation alive.
         system, settings = without_permittivity(self.system, self.nonbonded)
         nonbonded = with_coulomb_cutoff(system, settings, box).resolve(box)
         dynamics = resolve_dynamics(

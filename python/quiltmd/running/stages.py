@@ -235,7 +235,7 @@ def _refuse_edits(stages: list[Stage]) -> None:
             continue
         checkpoint, _ = read_latest(stage.folder.checkpoint)
         began = build_config(stage.folder.settings(), str(stage.folder.config))
-        # What nobody stated may follow from the inputs: for them it is as the stage began.
+        # Settings that nobody stated may follow from the inputs: they stay as when the stage began.
         config = stage.config.over(began.nonbonded).as_begun(checkpoint.provenance["physics"])
         left = stage.config.open_settings()
         now = {"physics": config.physics(checkpoint.state.box), "outputs": config.outputs()}
@@ -381,7 +381,7 @@ def _go(
     section = stage.config.run.model_copy(update={"max_hours": hours})
     config = stage.config.model_copy(update={"run": section})
     begin = None if before is None else _end_of(before, stage)
-    # What there is without a checkpoint was left by a stop before the first step.
+    # Files without a checkpoint were left by a stop before the first step.
     return runner.start(config, overwrite=True, engine=engine, begin=begin, root=root)
 
 

@@ -37,8 +37,9 @@ from .channel import Channel, SilentError
 from .session import Session
 from .tls import Certificate, Encryption, make_certificate
 
-# Where launchers say how many processes they have started; the first that is there holds, as one
-# launcher may be started by another: Open MPI, MPICH and its descendants, MVAPICH, Slurm.
+# Variables in which launchers give the number of started processes; the first that is set counts,
+# because one launcher may be started by another: Open MPI, MPICH and its descendants, MVAPICH,
+# Slurm.
 _COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
 _SECRET = 32  # bytes
 _START = 300.0  # s, until all have met

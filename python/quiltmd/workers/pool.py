@@ -69,8 +69,8 @@ class Event:
     phases: dict[str, float] = field(default_factory=dict)
 
 
-# What a lost device costs: the call that it failed, from its begin until the loss was known (lost
-# steps, and waiting); a spare started; the State set there; steps repeated up to where all were.
+# Phases of the replacement of a lost device: the failed call, until the loss was known (lost steps,
+# and waiting); start of a spare; setting of the State; repetition of steps.
 PHASES = ("noticed", "started", "restored", "repeated")
 
 

@@ -42,7 +42,7 @@ class Server:
         self, host: str, port: int, key: bytes, sessions: int, tell: Callable[[str], object]
     ) -> None:
         self._key, self._limit, self._tell = key, sessions, tell
-        # By the name of the client; None while its worker is being started.
+        # Sessions by name of the client; None while the worker is being started.
         self._sessions: dict[str, subprocess.Popen[bytes] | None] = {}
         self._lock = threading.Lock()
         self._waiting: dict[socket.socket, None] = {}  # for the key, the oldest first

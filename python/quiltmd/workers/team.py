@@ -80,7 +80,7 @@ def _all(futures: list[Future[Any]]) -> list[Any]:
     wait(futures)
     errors = [error for future in futures if (error := future.exception()) is not None]
     if errors:
-        # That a worker is lost is why calls of the others failed.
+        # The loss of a worker is the cause of the failures of the others.
         raise next((error for error in errors if isinstance(error, LostError)), errors[0])
     return [future.result() for future in futures]
 

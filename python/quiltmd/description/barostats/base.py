@@ -23,7 +23,7 @@ CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False)
 _BAR = 1 / 16.6053906660  # in kJ/mol/nm^3
 _AXES = "xyz"
 _ACTIONS = 50  # in a time constant, by default
-# By axis: the first axis of those that are scaled together.
+# For each axis the first of the axes that are scaled together.
 _SETS: dict[str, tuple[int, int, int]] = {
     "isotropic": (0, 0, 0),
     "semi-isotropic": (0, 0, 2),
