@@ -46,7 +46,7 @@ using EnergyValues = std::array<double, kEnergyKinds>;  // kJ/mol
 // Energies that depend on the box alone, kJ/mol.
 struct ConstantEnergies {
   double charges = 0;                   // see constant_of_charges
-  EnergyKind of_charges = kReciprocal;  // what it is counted as
+  EnergyKind of_charges = kReciprocal;  // kind in the sums
   double dispersion = 0;  // long-range dispersion correction, or self energy on the mesh
 };
 

@@ -79,8 +79,8 @@ struct Handover {
   size_t arrays() const { return values.size() + sums.size() + totals.size(); }
 };
 
-// Where a family counts the terms that it has placed in a rebuild, by kind: all ranks together must have
-// placed all.
+// Counts of the terms that a family has placed in a rebuild, by kind: all ranks together must have placed all
+// terms.
 struct PlacedTerms {
   const int32_t* counts = nullptr;
   int kinds = 0;
@@ -110,7 +110,7 @@ class ForceFamily : public Rebuilt {
   virtual PlacedTerms placed_terms() const { return {}; }
   // Centres of collective restraints that follow no path, by restraint, after a change of conditions.
   virtual void take_centres(const std::vector<double>& /*centres*/) {}
-  // These hold from here on, where atoms or terms are alchemical. Between epochs.
+  // Sets the lambdas, if atoms or terms are alchemical. Between epochs.
   virtual void take_lambdas(const Lambdas&) {}
 };
 

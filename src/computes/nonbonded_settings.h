@@ -74,8 +74,8 @@ struct ReactionField {
   }
 };
 
-// Without pair lists all pairs of atoms are looked at (computes/all_pairs): where every one interacts, and
-// in an implicit solvent, in which radii come before forces.
+// Without pair lists all pairs of atoms are evaluated (computes/all_pairs): if all of them interact, and in
+// an implicit solvent, where radii come before forces.
 inline bool uses_lists(const System& system, const NonbondedSettings& settings) {
   return settings.has_cutoff() && !system.solvent;
 }

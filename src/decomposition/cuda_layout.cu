@@ -23,7 +23,7 @@ __device__ __forceinline__ int used(const int32_t* count, int capacity) {
   return min(*count, capacity);
 }
 
-// Where numbers of records are kept on their way; groups of patches that are not owned get lost.
+// Buckets of records on their way; groups of patches that are not owned are dropped.
 struct Buckets {
   int room;
   int* members;  // (owned, room)
@@ -78,7 +78,7 @@ __device__ __forceinline__ long long sum_before(const int64_t* tally, int end) {
   return sum;
 }
 
-// Where the block's patch goes. What does not fit is left out, so that nothing is written beyond the
+// Layout of the block's patch. Atoms without room are left out, so that nothing is written beyond the
 // end.
 __device__ PlacedPatch lay_out(const PlaceGroups& op) {
   const int p = blockIdx.x;

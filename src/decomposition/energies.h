@@ -25,7 +25,7 @@ enum EnergyKind {
   kTermEnergies
 };
 
-// What only some systems have.
+// Features that only some systems have.
 enum class Feature { kAny, kImplicitSolvent, kManyBody };
 
 // Names in logs of the potential energies that force families add to, each where the system has its `feature`.

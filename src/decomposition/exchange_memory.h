@@ -42,7 +42,7 @@ class ExchangeMemory {
   SendMigrants send_migrants(size_t peer, Outlet out) const;
   ReceiveMigrants receive_migrants(size_t peer, Inlet in) const;
   ClearSlotOfAtom clear_slot_of_atom() const;
-  const int32_t* groups_arrived() const;  // how many are there once all have been received
+  const int32_t* groups_arrived() const;  // number after all have been received
   SendProxies send_proxies(size_t exchange, Outlet out) const;
   ReceiveCounts receive_counts(size_t exchange, Inlet in) const;
   LayOutProxies lay_out_proxies() const;

@@ -10,7 +10,7 @@
 
 namespace quiltmd {
 
-// Where a coordinate falls along one dimension: which image of the cell, which patch, how far in.
+// Place of a coordinate along one dimension: image of the cell, patch, and offset in the patch.
 struct Place {
   double image;
   int cell;

@@ -88,7 +88,7 @@ class SlotMemory {
   GridView grid_view() const { return grid_; }
   const AtomTable& atom_table() const { return table_; }
   const int32_t* group_start() const { return group_start_.data(); }
-  const int32_t* used_slots() const;  // how many there are, proxies included
+  const int32_t* used_slots() const;  // number, including proxies
   int capacity() const { return static_cast<int>(room.slots); }
   int owned_capacity() const { return static_cast<int>(room.owned_slots); }
   int owned_patches() const { return static_cast<int>(plan_.owned.size()); }

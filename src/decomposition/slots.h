@@ -25,7 +25,7 @@ inline constexpr int kSlotBits = 25;
 inline constexpr uint32_t kSlotMask = (1u << kSlotBits) - 1;
 inline constexpr int kMaxCodes = 128;
 
-// Where padding slots are: far from everything, so that no cutoff test ever passes.
+// Position of padding slots: far from all atoms, so that no cutoff test ever passes.
 inline constexpr float kFarAway = 1.0e5f;
 
 // A hydrogen group in its place: its first slot and its index in the System.
@@ -53,7 +53,7 @@ struct Slots {
   Vec3d* reference;  // position when the lists were built
   // Arrays that kernels read, of owned atoms and proxies.
   Float4* local;         // position from the patch's centre; w = charge * sqrt(1/(4 pi eps0))
-  Float4* low;           // what single precision left of the position; w unused
+  Float4* low;           // remainder of the position in single precision; w unused
   Float2* pair_numbers;  // of the pair form, such as (sigma/2, 2 sqrt(eps)), or a type index
   int32_t* atom;         // internal index, -1 for padding
   int32_t* patch;        // by cluster: index into the PlacedPatch array

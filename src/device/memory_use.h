@@ -38,7 +38,7 @@ inline constexpr size_t kToTheEnd = std::numeric_limits<size_t>::max();
 struct MemoryUse {
   std::string name;     // of the field, such as "slots.force[0]"
   size_t offset;        // of the pointer in the operation's parameters
-  const void* pointer;  // what it points to, null where the operation can do without
+  const void* pointer;  // to the memory; null if the operation needs none
   size_t bytes;         // from there; kToTheEnd: whatever was allocated
   Access access;
   size_t alignment = 1;  // of its elements

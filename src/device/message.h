@@ -32,7 +32,7 @@ struct MessageNumber {
   QMD_HD uint32_t get() const { return *before + more; }
 };
 
-// Where a message is written.
+// Destination of a message.
 struct Outlet {
   MessageWord* words;
   int64_t stride;  // from one buffer to the other
@@ -52,7 +52,7 @@ struct Waiting {
   const uint32_t* stopped;  // in memory of the host; not 0: another rank has failed. Null: none can
 };
 
-// Where a message is read.
+// Source from which a message is read.
 struct Inlet {
   const MessageWord* words;
   int64_t stride;
@@ -84,7 +84,7 @@ inline constexpr int kMaxMarks = 7;
 struct MarksSent {
   int count;
   Outlet to[kMaxMarks];
-  uint32_t* blocks;  // that have ended; zero between kernels
+  uint32_t* blocks;  // ended blocks; zero between kernels
 
   void memory(MemoryUses& uses, Access) const {
     QMD_USES(kWrite, to);

@@ -70,7 +70,7 @@ struct VerletStepStage : EveryStep {
   }
 };
 
-// With one heat bath, which the block has in shared memory, or with those of groups.
+// For one heat bath, which is in the block's shared memory, or for those of groups.
 template <class Op>
 struct LangevinStage : EveryStep {
   Op op;

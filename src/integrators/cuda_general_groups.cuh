@@ -51,7 +51,7 @@ struct SpreadVectors {
   __device__ Element operator[](int i) { return {std::as_const(*this)[i], *this, i}; }
 };
 
-// Without reading the element first, which nobody but its lane needs.
+// Without reading the element first, because only its lane needs it.
 __device__ inline void add(SpreadVectors& to, int i, Vec3d v) {
   if (i == own_place()) to.own += v;
 }

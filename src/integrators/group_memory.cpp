@@ -27,7 +27,7 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   constraints_ = make_.filled(shapes.constraints);
   group_shape_ = make_.filled(shapes.codes);
   shapes_ = make_.filled(shapes.shapes);
-  // Where there are no sites, one array says where groups begin and where they end.
+  // Without sites, one array has the begins and the ends of groups.
   const int32_t* ends = slots.group_start() + 1;
   if (!system.sites.empty()) {
     std::vector<int32_t> mass_end;

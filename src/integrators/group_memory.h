@@ -27,7 +27,7 @@ class GroupMemory {
   SiteTable sites() const { return {site_set_.data(), site_set_start_.data(), sites_.data()}; }
   MoleculeTable molecules() const { return {molecule_of_group_.data(), molecule_atoms_.data()}; }
   BathTable baths() const { return {bath_of_group_.data(), baths_.data()}; }
-  // As many as at first.
+  // The number of baths cannot change.
   void set_baths(const std::vector<HeatBath>& baths) { baths_.upload(baths); }
   size_t bytes() const { return make_.bytes(); }
 

@@ -9,7 +9,7 @@
 
 namespace quiltmd {
 
-// As SiteTable has it.
+// Sites as in SiteTable.
 struct GroupSites {
   std::vector<int32_t> set_of_group, set_start;
   std::vector<Site> sites;

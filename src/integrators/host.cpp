@@ -236,7 +236,7 @@ void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
   count_step(op.counter);
 }
 
-// With the bath of each group: `bath_of_placed(index)`.
+// For the bath of each group: `bath_of_placed(index)`.
 template <class Op, class Bath>
 void run_langevin(const Op& op, ThreadGroup& threads, const Bath& bath_of_placed) {
   const auto step = static_cast<uint64_t>(*op.work.step);

@@ -121,7 +121,7 @@ struct DecideCell {
   }
 };
 
-// Where the proposal is not accepted, atoms are where they were. A rebuild is to follow.
+// If the proposal is rejected, restores the positions of atoms. A rebuild follows.
 struct RestorePositions {
   static constexpr const char* kName = "restore_positions";
   GroupWork work;

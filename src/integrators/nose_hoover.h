@@ -52,7 +52,7 @@ struct AdvanceChain {
 // One thread for each bath: its chain and the factor of its atoms.
 struct AdvanceChains {
   static constexpr const char* kName = "advance_chains";
-  double* variables;  // those of one chain after the other
+  double* variables;  // of all chains, one after another
   int baths, length;
   double degrees_of_freedom[kMaxHeatBaths], time_constant[kMaxHeatBaths];
   double time;             // ps

@@ -81,7 +81,7 @@ struct CellWork {
   // diagonal of the virial.
   double constant_energy, constant_virial;
   double counted_energy;  // of this energy: 0 for all ranks but one, which counts it
-  int molecule_count;     // those of one group included
+  int molecule_count;     // including those of one group
   MoleculeTable molecules;
   Vec3d* saved;  // by slot: room until the rebuild
 

@@ -36,7 +36,7 @@ const ByName<IntegratorKind>& integrators();
 // Properties of the integrator that a thermostat needs.
 struct ThermostatInput {
   double timestep;               // ps
-  double degrees_of_freedom;     // that the kinetic energy is shared by
+  double degrees_of_freedom;     // of the kinetic energy
   std::vector<double> of_baths;  // the same by heat bath of groups
 };
 using ThermostatKind = Kind<Thermostat(const Parameters& parameters, const ThermostatInput& input)>;
@@ -61,7 +61,7 @@ Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInpu
 struct BarostatInput {
   double timestep;      // ps
   double temperature;   // K; 0: there is no heat bath, or several that differ
-  int large_molecules;  // those that have several hydrogen groups
+  int large_molecules;  // with several hydrogen groups
 };
 using BarostatKind = Kind<Barostat(const Parameters& parameters, const BarostatInput& input)>;
 const ByName<BarostatKind>& barostats();

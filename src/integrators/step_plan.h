@@ -44,7 +44,7 @@ struct StepMemory {
   size_t bytes() const { return sums.bytes() + numbers.bytes(); }
 
   Buffer<int64_t> sums;    // of reductions, fixed point
-  Buffer<double> numbers;  // what one task leaves for the next
+  Buffer<double> numbers;  // from one task for the next
 };
 
 // Context of the tasks of a stage; the rank sets it for each step.
@@ -67,7 +67,7 @@ struct StepContext {
 struct StepTask {
   const char* name;  // as profiles show it
   std::function<void(Device&, const StepContext&)> launch;
-  int reduces = 0;  // how many of `sums` are added up over all ranks before the next task begins
+  int reduces = 0;  // number of `sums` added up over all ranks before the next task
 };
 using Stage = std::vector<StepTask>;
 
@@ -77,10 +77,10 @@ struct Stages {
   T middle, finish;
 };
 
-// Where in a step pair lists are rebuilt: between steps, or inside of one, when positions are new
-// and forces are not. In the first case a run goes from state to state by `middle` alone; in the second
-// `start` leads from a state into a step, `middle` from inside one step into the next, and `finish` from
-// inside a step to the state at its end.
+// Place of rebuilds in a step: between steps, or inside a step, when positions are new and forces are not.
+// In the first case `middle` alone leads from state to state; in the second `start` leads from a state into
+// a step, `middle` from inside one step into the next, and `finish` from inside a step to the state at its
+// end.
 enum class RebuildPoint { kBetweenSteps, kInsideSteps };
 
 // Initial baths of a plan. set_conditions() changes nothing else in a plan.
@@ -126,7 +126,7 @@ struct StepPlan {
   double constraint_tolerance = 0;  // relative
   int long_range_every = 1;         // steps; in between the long-range force does not act
   CentreOfMass centre_of_mass;
-  double degrees_of_freedom = 0;  // that the kinetic energy is shared by
+  double degrees_of_freedom = 0;  // of the kinetic energy
 
   BathSettings baths;
 
@@ -152,10 +152,10 @@ struct StepPlan {
     return {rebuild_stage.every, centre_of_mass.follows_lists ? 0 : centre_of_mass.remove_every,
             update_every};
   }
-  // Where the removal of momentum follows the lists: let it fall on ends of epochs that there are anyway.
+  // If the removal of momentum follows the lists: moves it to existing ends of epochs.
   void follow_lists(int life);
   bool couples(int64_t step) const { return couple_every > 0 && step % couple_every == 0; }
-  size_t most_sums() const;  // that a task asks for
+  size_t most_sums() const;  // of any task
   int64_t period() const;    // steps after which the sequence of stages and forces repeats
 };
 

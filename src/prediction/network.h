@@ -78,7 +78,7 @@ class Network {
   }
   // The same of this number of links between two nodes, those that leave and enter them left out.
   int hops_over(size_t links) const;
-  // These links.
+  // The links between two nodes.
   void between(int from, int to, Links& links) const;
   void up_and_down(int from, int to, Links& links) const;
   void around(int from, int to, Links& links) const;

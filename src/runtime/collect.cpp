@@ -66,7 +66,7 @@ std::array<int64_t, 3> force_sum(const RankMemory& memory) {
   return sum;
 }
 
-// Where there are no lists, work is that of owned atoms, and does not move with computes.
+// Without lists, the work is that of owned atoms, and does not move with computes.
 std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory) {
   std::vector<std::pair<int, int64_t>> result;
   if (!memory.lists) return result;

@@ -15,7 +15,7 @@ namespace quiltmd {
 
 // The rank's share of a frame, of the state at which Rank::run_to() returned.
 std::unique_ptr<Download> capture(const RankMemory& memory, Contents contents);
-Box box_of(const RankMemory& memory);  // that the device has
+Box box_of(const RankMemory& memory);  // on the device
 
 // Written where this rank owns atoms, in internal order: where the present epoch started, and forces.
 void collect_start(const RankMemory& memory, std::vector<Vec3d>& positions);

@@ -185,8 +185,8 @@ std::string Engine::why_not_faster() const {
   return ranks_.empty() ? "" : ranks_[0]->executor().links().why_not_faster;
 }
 
-// Where the host does not wait for kernels (on GPUs) a small grid takes longer to send to and fro than to
-// transform, and there are no kernels for pencils. Elsewhere, more ranks than slabs: pencils.
+// If the host does not wait for kernels (on GPUs), sending a small grid takes longer than transforming it,
+// and there are no kernels for pencils. On CPUs with more ranks than slabs: pencils.
 MeshSharing Engine::mesh_sharing() const {
   const Int3 n = nonbonded_.grid;
   const bool gpus = !devices_.front()->capabilities().runs_at_once;
@@ -378,7 +378,7 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
   return shares;
 }
 
-// Where tasks can be timed one by one. Elsewhere ranks are not stopped to look.
+// Only if tasks can be timed one by one. Otherwise ranks are not stopped for measurements.
 bool Engine::balances() const {
   return run_.balance && run_.ranks > 1 && uses_lists(setup_->system, nonbonded_) &&
          devices_.front()->capabilities().runs_at_once;

@@ -38,8 +38,8 @@ struct RunSettings {
   bool balance = true;
   std::optional<MeshSharing> mesh;  // transforms of PME; where none is given the engine chooses
   MessageRoute route = MessageRoute::kAuto;  // between ranks of this process
-  int of_node = 1;  // how many ranks each host has, in their order; 1 where they differ in that
-  std::optional<OwnRank> own;                // none: all ranks are in this process
+  int of_node = 1;             // ranks of each host, in order; 1 if their numbers differ
+  std::optional<OwnRank> own;  // none: all ranks are in this process
   std::vector<ExternalForce> external = {};  // atoms in input order
 
   int ranks_here() const { return own ? 1 : ranks; }
@@ -118,7 +118,7 @@ class Engine {
   // faster.
   std::string route() const;
   std::string why_not_faster() const;
-  const char* mesh() const;  // how the transforms of PME are shared: see mesh_sharing_named()
+  const char* mesh() const;  // sharing of the transforms of PME: see mesh_sharing_named()
   int64_t early_rebuilds() const;
 
   // Have a bit flip in the memory of a rank of this process, on the CPU, once the next state is set; the
@@ -126,7 +126,7 @@ class Engine {
   void inject(int rank, const Flip& flip);
 
  private:
-  // With other patches where a barostat has made them necessary.
+  // Uses another patch grid if a barostat has made it necessary.
   void run_to(int64_t target);
   // Whether the ranks have the lists of this state (internal order).
   bool has_lists_of(const Box& box, const HostState& state) const;

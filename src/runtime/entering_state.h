@@ -25,8 +25,8 @@ std::vector<Vec3d> entering_positions(const System& system, int64_t step,
 // a site has no place.
 HostState entering_state(const System& system, const HostState& given);
 
-// Where an atom is farther from its place in the pair lists than any step lets it come before they are
-// replaced, they are built at the positions of the state instead. Epochs end when they would have.
+// If an atom is farther from its place in the pair lists than any step allows before they are rebuilt, the
+// lists are built at the positions of the state instead. Epochs still end at the same steps.
 void doubt_lists(const Setup& setup, HostState& state);
 
 }  // namespace quiltmd

@@ -79,7 +79,7 @@ class Frame {
   Tensors tensors() const;                               // evaluated with the energies
   std::optional<AlchemicalEnergies> alchemical() const;  // evaluated with the energies
   std::vector<double> collective() const;  // values of collective restraints, with the energies
-  double heat() const;                     // that the thermostat has put in, kJ/mol
+  double heat() const;                     // added by the thermostat, kJ/mol
   std::vector<Vec3d> positions() const;    // input order
   HostState state() const;                 // input order
 

@@ -190,7 +190,7 @@ class LinkFinder {
 }  // namespace
 
 Links find_links(Executor& executor, int rank, Device& device, const LinkSettings& settings) {
-  // Where launches have ended when they return, nothing can be gained.
+  // If launches have ended when they return, nothing can be gained.
   const bool is_auto = settings.route == MessageRoute::kAuto;
   if (settings.route == MessageRoute::kStaged || (is_auto && device.capabilities().runs_at_once)) {
     Links links;

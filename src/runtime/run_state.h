@@ -15,7 +15,7 @@ namespace quiltmd {
 // run was stopped.
 struct Epoch {
   int64_t begin = 0, end = 0;  // the steps for which the lists are built and are to be replaced
-  // Where it is redone from: the step and the place in it at which the lists were built.
+  // Start of a repetition: the step, and the place in it, at which the lists were built.
   int64_t start = 0;
   enum class Place { kState, kInsideStep } place = Place::kState;
   // Whether the rebuild stage of the plan acted right before.

@@ -103,7 +103,7 @@ struct Rectangle {
   int rows, columns;
 };
 
-// With the least to transform for the rank that has most; then with the fewest messages.
+// The smallest transform for the rank with the most; among equals, the fewest messages.
 Rectangle choose_rectangle(const PmeGrid& grid, int ranks) {
   const int frequencies = grid.nz / 2 + 1;
   const auto share = [](int n, int parts) { return int64_t{(n + parts - 1) / parts}; };

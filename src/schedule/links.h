@@ -14,7 +14,7 @@ namespace quiltmd {
 // inbox; or a communicator, on streams of both devices.
 enum class Carrier { kHost, kKernels, kCommunicator };
 
-// Where the host carries one message of a rank it carries all: a rank whose host waits for one cannot
+// If the host carries one message of a rank, it carries all: a rank whose host waits for one message cannot
 // have its device wait for another.
 struct Links {
   std::vector<Carrier> carriers;   // by rank, of which one's own means nothing; empty: the host

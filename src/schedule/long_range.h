@@ -17,7 +17,7 @@ struct RankView;
 struct Setup;
 
 struct LongRangeTasks {
-  TaskId charged;  // what else is large may start
+  TaskId charged;  // other large work may start
   TaskId last;
   // Set where other large work should start in parts: the last of them may start after this task.
   std::optional<TaskId> convolved = {};

@@ -156,8 +156,8 @@ class ThroughMessages : protected MeshTasks {
                 [&device = device_, &mesh = mesh_](Post&) { device.launch(mesh.gather_forces()); });
   }
 
-  // Where no forces are gathered: the potential at the atoms of another mesh is summed, and the grid of
-  // charges cleared for the next step. The last task of the sum.
+  // For a sum without forces: the potential at the atoms of another mesh is summed, and the grid of charges
+  // is cleared for the next step. The last task of the sum.
   TaskId sum_at(const MeshMemory& other, TaskId inverse) {
     std::vector<TaskId> ready = exchange_potential(inverse);
     ready.insert(ready.end(), charges_sent_.begin(), charges_sent_.end());
@@ -173,7 +173,7 @@ class ThroughMessages : protected MeshTasks {
     return shares_.replicated() && view_.rank != 0 ? Energies::kSkip : energies_;
   }
 
-  // Where kernels wait for messages, those behind have found room once the charges are there.
+  // If kernels wait for messages, later kernels have room when the charges have arrived.
   TaskId charged(const std::vector<TaskId>& ready) const {
     return view_.has(Carrier::kHost) ? ready.front() : ready.back();
   }

@@ -30,7 +30,7 @@ class PmeSum final : public LongRangeSum {
  private:
   TaskId add_change(Schedule& schedule, const RankView& view, TaskId after);
 
-  // Where charges depend on lambda: their change, of which steps with energies find the energy.
+  // If charges depend on lambda: their change, whose energy steps with energies calculate.
   std::optional<MeshMemory> change_;
   const Setup& setup_;
   Device& device_;

@@ -98,7 +98,7 @@ struct Task {
   std::vector<MessageEnd> passes_on = {};
 };
 
-// Where a task runs, and how urgently.
+// Stream and priority of a task.
 struct TaskPlace {
   std::string name;
   Priority priority;

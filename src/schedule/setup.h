@@ -27,7 +27,7 @@
 namespace quiltmd {
 
 struct Setup {
-  // With terms of its own: excluded pairs that may be beyond the cutoff. Alchemical atoms are ghosts in it.
+  // Also with excluded pairs that may be beyond the cutoff as terms. Alchemical atoms are ghosts in it.
   System system;
   NonbondedSettings nonbonded;
   StepPlan plan;
@@ -37,7 +37,7 @@ struct Setup {
   std::vector<HeldCoordinate> held;  // by position restraints
   PackedPairs packed_pairs;
   PairParameters pairs{};
-  double group_radius = 0;  // how far atoms stick out from the first of their group, nm
+  double group_radius = 0;  // largest distance of atoms from the first of their group, nm
   double term_span = 0;  // atoms of restraints and of excluded pairs that are terms may be so far
                          // apart, nm
   double total_mass = 0;

@@ -15,7 +15,7 @@ enum class BornFunction : int32_t { kInverse, kTanh };
 struct BornAtom {
   double radius;              // nm
   double offset_radius;       // the radius less the model's offset, nm
-  double scaled_radius;       // that times the screening factor, nm
+  double scaled_radius;       // offset radius times the screening factor, nm
   double alpha, beta, gamma;  // of the tanh; 0 without it
   int32_t neck_type;          // row of the tables of necks; 0 where there are none
 };

@@ -14,7 +14,7 @@
 
 namespace quiltmd {
 
-// With its site they fill a hydrogen group.
+// A site and its parents fill a hydrogen group.
 inline constexpr int kMaxSiteParents = 7;
 
 struct Site {

@@ -63,7 +63,7 @@ struct System {
   int atom_count() const { return static_cast<int>(masses.size()); }
   int group_count() const { return static_cast<int>(group_start.size()) - 1; }
   int term_count() const;
-  // Where the atoms of a group end that have masses; virtual sites follow.
+  // End of the atoms with mass of a group; virtual sites follow.
   int32_t end_of_masses(int group) const;
 
   // The terms of a form: null where there are none; to be added to, made where there are none.

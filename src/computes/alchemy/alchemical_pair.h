@@ -78,7 +78,7 @@ class AlchemicalPairs {
   QMD_HD bool near(const PlacedPair& placed, AlchemicalPair& pair) const {
     if (!put(placed, pair) || pair.r2 >= op_.core.cutoff2) return false;
     pair.soft = soft_lennard_jones(op_.core, pair.ends, now.van_der_waals, pair.r2);
-    // Without charge, and no energies asked for, the potential is not needed.
+    // Without charges, and without a request for energies, the potential is not needed.
     if (pair.has_charge() || (op_.energy && !pair.product.is_zero())) put_charges(pair);
     return true;
   }

@@ -46,7 +46,7 @@ class AlchemicalPlacer {
     return true;
   }
 
-  // Where the alchemical atom is from the centre of the patch.
+  // Position of the alchemical atom relative to the centre of the patch.
   QMD_HD Vec3f from_patch(const Meeting& m) const {
     const Float4 atom = op_.slots.local[m.atom & kSlotMask];
     const Vec3f shift = op_.grid.shifts[m.atom >> kSlotBits] - op_.grid.shifts[m.code];

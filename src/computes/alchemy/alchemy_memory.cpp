@@ -108,7 +108,7 @@ void AlchemyMemory::make_room_for_pairs(double count) {
   if (wanted > near_.size()) make_.renew(near_, wanted);
 }
 
-// As lists do, also where the room that lacked is that of others.
+// Like lists, also if the missing room is that of others.
 void AlchemyMemory::make_room(const Faults&) {
   const int32_t need = counts_.download()[kNearPairs];
   if (need < 0 || need > kMostPairs)

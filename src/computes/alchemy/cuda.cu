@@ -45,7 +45,7 @@ struct Waiting {
   uint32_t first, second;
 };
 
-// As many pairs as there are, up to one for each lane.
+// Up to one pair for each lane.
 __device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
                                      const Waiting* queue, int count) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);

@@ -79,7 +79,7 @@ struct PlaceAlchemy {
   float reach;                            // nm: of near pairs
   const int32_t* excluded_atoms;          // (pairs, 2)
   const uint32_t* excluded_rows;          // 0, 1, ...
-  const ChargeProduct* excluded_charges;  // that a mesh has of them, to be taken back
+  const ChargeProduct* excluded_charges;  // of a mesh, to be subtracted
   int excluded_pairs;
   Slots slots;
   const PlacedPatch* patches;

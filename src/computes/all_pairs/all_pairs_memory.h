@@ -19,7 +19,7 @@ struct AllPairsSetup {
 
 class AllPairsMemory final : public ForceFamily {
  public:
-  // With the solvent of the system of the slots.
+  // The solvent is that of the system of the slots.
   AllPairsMemory(const SlotMemory& slots, AllPairsSetup setup);
 
   void set_plan(const RankPlan& plan) override;

@@ -149,7 +149,7 @@ LaunchShape by_slot(const char* name, int count) {
   return {name, blocks_for(count, kThreads), kThreads, 0, Start::kEarly};
 }
 
-// Where a warp has no second tile, rows are of one group. The system alone decides, for sums are rounded by
+// If a warp has no second tile, rows are of one group. Only the system decides, because sums are rounded by
 // tile.
 bool has_few_tiles(const AllPairs& p) {
   constexpr int kFewAtoms = 5000;

@@ -18,7 +18,7 @@ struct Far {
 struct Near {
   static constexpr int kUnroll = 4;
 };
-// With itself or excluded atoms.
+// Turns with the atom itself or with excluded atoms.
 struct Special {
   static constexpr int kUnroll = 4;
 };
@@ -203,7 +203,7 @@ struct ForcePass {
     const float polarised = kSolvent ? polarise(n, other, way.r2, qq, back) : 0.0f;
     act(n, fmaf(direct, r.inverse2, polarised), way, back);
   }
-  // As polarisation() has it; returns the force over r.
+  // Same as polarisation(); returns the force divided by r.
   __device__ __forceinline__ float polarise(int n, const Other& other, float r2, float qq,
                                             Back& back) {
     const float exponent = r2 * (own[n].decay_rate * other.per_radius);

@@ -132,7 +132,7 @@ class GroupBox {
   float centre_[3], half_[3];
 };
 
-// Where the excluded atoms of an atom are.
+// Places of the excluded atoms of an atom.
 class Partners {
  public:
   Partners() = default;

@@ -103,7 +103,7 @@ struct LayOutRoster {
   int32_t* partners;
   RosterAtom* roster_atoms;
   PartnerRange* partner_ranges;
-  int places;                    // that these two have room for
+  int places;                    // room in these two
   const BornSite* site_of_atom;  // null without solvent, as are those that follow
   BornSite* sites;
   int64_t *sums, *derivatives;
@@ -162,8 +162,8 @@ struct BornRadii {
   }
 };
 
-// With solvent, what the second pass needs besides: from radii and derivatives of the energy by them it
-// finds those by the sums of integrals, and clears sums and derivatives for the next step.
+// With solvent, additional data of the second pass: from radii and derivatives of the energy by radii it
+// calculates derivatives by the sums of integrals, and clears sums and derivatives for the next step.
 struct BornSlopes {
   const float* radii;  // by slot; null without solvent, as are all others
   const BornAtom* atoms;

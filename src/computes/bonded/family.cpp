@@ -6,7 +6,7 @@
 namespace quiltmd {
 namespace {
 
-// Without a periodic box, energies of constant forces are those of coordinates as they are.
+// Without a periodic box, energies of constant forces are those of unwrapped coordinates.
 void add_reference(const ReferenceInput& in, Evaluation& out) {
   reference_bonded(in.system, in.box, in.positions, out, in.periodic ? 1 : 0);
   if (!in.periodic && has_constant_forces(in.system))

@@ -98,7 +98,7 @@ struct Bias {
   // Throws Error where these are no axes, or others than those that there are.
   void check(const std::vector<BiasAxis>& others, size_t restraints) const;
   void add(const BiasHill& hill);
-  // As numbers, none where there is no bias.
+  // Packed numbers, empty without a bias.
   std::vector<double> packed() const;
   static Bias unpacked(const std::vector<double>& numbers);
 

@@ -58,7 +58,7 @@ CollectiveMemory::CollectiveMemory(const SlotMemory& slots, double timestep)
       sums_(make_.zeros<int64_t>(static_cast<size_t>(arrays_.sums))),
       pulls_(make_.room<CollectivePull>(arrays_.terms.size())) {}
 
-// Where there is a bias it follows the centres. Its memory stays where it is, as recordings of it must.
+// A bias, if there is one, comes after the centres. Its memory must not move, because recordings use it.
 void CollectiveMemory::take_centres(const std::vector<double>& numbers) {
   const auto end = numbers.begin() + static_cast<ptrdiff_t>(terms_.size());
   centres_.upload({numbers.begin(), end});

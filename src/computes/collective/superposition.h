@@ -55,8 +55,8 @@ QMD_HD void diagonalise(double (&a)[4][4], double (&v)[4][4]) {
   }
 }
 
-// Where a superposition is found: a GPU has it in shared memory, since arrays that loops go over would be in local
-// memory, which it sets aside for every thread that could run.
+// Scratch memory of a superposition: on a GPU it is shared memory, because arrays indexed in loops would be
+// in local memory, which is reserved for every thread that could run.
 struct SuperpositionRoom {
   double a[4][4], v[4][4];
 };

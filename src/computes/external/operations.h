@@ -46,7 +46,7 @@ struct AddExternal {
   ExternalAtoms of;
   const int64_t* found;
   Slots slots;
-  int energies;  // how many
+  int energies;  // number
   int64_t*
       energy;  // receives virial and energies; null on all ranks but one, and where none are asked for
 

@@ -187,7 +187,7 @@ __device__ __noinline__ void fill_again(const Search& s, int first, bool wanted,
   fill_lists<true, kTwoCutoffs>(s, first, wanted, list);
 }
 
-// Where a list with `count` entries goes, or -1 when there is no room.
+// Place of a list with `count` entries, or -1 without room.
 __device__ int reserve_entries(const BuildLists& op, int count, int lane) {
   const int lines = (count + kListAlign - 1) / kListAlign * kListAlign;
   int begin = 0;
@@ -372,7 +372,7 @@ std::vector<Reach> shells_of(const BuildLists& op, Kind kind) {
   return shells;
 }
 
-// As fine as the number of bins allows. What lies below the first bin counts as in it.
+// As fine as the number of bins allows. Distances below the first bin count as in it.
 Bins make_bins(const BuildLists& op) {
   const auto bits_of = [](float reach) { return std::bit_cast<int32_t>(reach * reach); };
   const int lowest = bits_of(op.reach[0]), highest = bits_of(op.reach[kShells - 1]);

@@ -243,7 +243,7 @@ __device__ __forceinline__ float least(float v) {
   return v;
 }
 
-// Where the clusters of a block begin, and how many its patch has.
+// First cluster of a block, and the number of clusters of its patch.
 struct BlockClusters {
   int cluster, count;
 };

@@ -13,8 +13,8 @@ double entries_of_list(int atoms, double density, double reach);
 // Entries to make room for: a tenth more than these lists are likely to have, if that can be numbered.
 size_t expected_entries(double of_list, double lists);
 
-// Where `room` was too little and at least `need` is known to be wanted: some more than that. Throws
-// Error when there is as much room as can be numbered.
+// New room if `room` was too small and at least `need` is required: somewhat more than that. Throws Error if
+// the room is already the largest possible.
 size_t more_entries(size_t room, size_t need);
 
 }  // namespace quiltmd

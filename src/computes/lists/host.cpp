@@ -28,7 +28,7 @@ struct alignas(64) ListThread {
   std::vector<uint8_t> excluded;  // by slot: the i atoms (bits) from which it is excluded
 };
 
-// Where a finished list waits.
+// A finished list that waits for its place.
 struct Draft {
   int thread;
   size_t entry, mask;

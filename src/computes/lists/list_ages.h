@@ -29,7 +29,7 @@ struct Rebuilds {
   int every;      // steps, at whose multiples things are built anew in any case; 0: at none
 };
 
-// With automatic values filled in: of lists, the life for which building and evaluating them costs least.
+// Fills in automatic values: the lifetime for which building and evaluating lists costs least.
 ListSettings resolve(ListSettings lists, const AtomMotion& motion, const Rebuilds& rebuilds);
 
 struct ListAges {
@@ -40,7 +40,7 @@ struct ListAges {
   bool two_cutoffs = false;
 };
 ListAges list_ages(const ListSettings& lists, double cutoff, const AtomMotion& motion);
-// With a shorter cutoff of charges (nm).
+// With a shorter Coulomb cutoff (nm).
 ListAges list_ages(const ListSettings& lists, double cutoff, double coulomb_cutoff,
                    const AtomMotion& motion);
 

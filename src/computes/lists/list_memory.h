@@ -16,7 +16,7 @@ namespace quiltmd {
 
 struct ListSetup {
   ListAges ages;
-  double entries_of_list;  // that are expected
+  double entries_of_list;  // expected number
   // The excluded pairs of the system that kernels skip.
   std::vector<std::array<int32_t, 2>> long_exclusions{};
 };

@@ -14,10 +14,10 @@ inline constexpr int kListAlign = 32;
 // Lists are sorted by distance, roughly: into shells.
 inline constexpr int kShells = 8;
 
-// Where charges have a cutoff of their own, shorter than that of the pair form, the first half of the shells
-// are by the distance up to which charges reach, and hold all atoms that can come so near; the second half are
-// by that of the pair form, and hold atoms with it alone. An atom with the pair form that can come within reach
-// of charges is in the first shell of all. Atoms without it have 0 for the second of their pair numbers.
+// With a Coulomb cutoff shorter than that of the pair form, the first half of the shells are by the distance
+// of the Coulomb cutoff, and contain all atoms that can come so near; the second half are by the distance of
+// the pair form, and contain only atoms with it. An atom with the pair form that can come within the Coulomb
+// cutoff is in the first shell of all. Atoms without the form have 0 for the second of their pair numbers.
 inline constexpr int kChargeShells = kShells / 2;
 
 // The shells of lists of some age that are evaluated.
@@ -37,7 +37,7 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   int32_t within[kShells];     // entries up to and including each shell, those with a mask included
 
   QMD_HD int count() const { return within[kShells - 1]; }
-  // Where the shells beyond those of charges begin, and how many of their entries are evaluated.
+  // Begin of the shells beyond the Coulomb cutoff, and number of their evaluated entries.
   QMD_HD int apart_begin() const { return within[kChargeShells - 1]; }
   QMD_HD int apart(EvaluatedShells shells) const {
     return shells.last_apart < 0 ? 0 : within[shells.last_apart] - apart_begin();

@@ -59,8 +59,8 @@ struct Kernel {
   LaneEnergies* energies;  // this lane's; null without
 };
 
-// Where the virial is counted from: the first i atom, whose own force then does not matter, since
-// those of a piece add up to zero.
+// Origin of the virial: the first i atom, whose own force then has no effect, because the forces of a piece
+// add up to zero.
 template <class K>
 __device__ __forceinline__ Vec3d from_first(const K& k, Vec3f r) {
   const float4 first = k.cluster.site[0];

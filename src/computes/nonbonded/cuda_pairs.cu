@@ -30,7 +30,7 @@ namespace pairs {
 
 // So few warps that a thread may have 72 registers; then no pair form spills common values.
 constexpr int kWarpsPerProcessor = 28;
-// With energies 80 registers are enough where their sums lie in shared memory.
+// With energies 80 registers are sufficient if their sums are in shared memory.
 constexpr int kWarpsWithEnergies = 24;
 // i atoms for each vote of the lanes on whether any pair is within the cutoff. With one, a warp waits longer
 // for each; with four, the compiler mixes their instructions and spills registers to memory.

@@ -31,7 +31,7 @@ struct PairForces {
   const float* table;  // of the pair form: PackedPairs::table
   int64_t* energy;     // null: forces only
 
-  // Of kernels that walk along lists: two numbers by slot.
+  // For kernels that walk along lists: two numbers for each slot.
   const Float2* numbers() const { return slots.pair_numbers; }
 
   void memory(MemoryUses& uses) const {

@@ -30,7 +30,7 @@ struct LaunchTimes {
 class LaunchTimer {
  public:
   virtual ~LaunchTimer() = default;
-  // Where the launch that comes next on this stream is to note its times.
+  // Times for the next launch on this stream.
   virtual LaunchTimes* times_of(const char* name, const CudaContext& context) = 0;
 };
 

@@ -16,7 +16,7 @@
 
 namespace quiltmd {
 
-// Where pieces are gathered and where they go, with the events at which they are there.
+// Buffer in which pieces are gathered, their destination, and the events of their arrival.
 struct DownloadBuffer {
   explicit DownloadBuffer(size_t size) : bytes(size) {
     try {

@@ -28,7 +28,7 @@ class NotedLaunches {
     return *this;
   }
 
-  // Where one more launch notes its times.
+  // Times for one more launch.
   LaunchTimes* add(const char* name, Stream stream, int label);
   // Makes the room that copy() needs, once all launches are added; copy() makes it where that was not done.
   void make_room();
@@ -95,7 +95,7 @@ class NotedTimes final : public LaunchTimer {
   struct Recording {
     NotedLaunches launches;
     cudaEvent_t copied;  // its times
-    int part = 0;        // that it was when it was timed last
+    int part = 0;        // when it was last timed
   };
   void collect();
   void read(Recording& recording);

@@ -60,7 +60,7 @@ struct ThreadGroup::Impl {
   std::vector<std::thread> helpers;
 
   Impl() { ++threads_alive; }
-  // Where it fails, the object is made already, so its destructor ends the helpers that there are.
+  // If it fails, the object already exists, so its destructor ends the existing helpers.
   explicit Impl(int threads) : Impl() {
     try {
       for (int t = 1; t < threads; ++t) {

@@ -67,7 +67,7 @@ class CommandServer {
   Allocations allocations_;
   std::set<uint64_t> alive_;  // numbers of allocations
   uint64_t allocated_ = 0;
-  std::optional<std::set<uint64_t>> tape_;  // what the recording under way uses
+  std::optional<std::set<uint64_t>> tape_;  // memory used by the present recording
   std::map<uint64_t, Recording> recordings_;
   std::optional<Answer> failure_;  // of a command
 };

@@ -102,7 +102,7 @@ struct CmapForm {
   }
 
  private:
-  // Where an angle is among the nodes of a map.
+  // Place of an angle among the nodes of a map.
   template <class Real>
   struct Place {
     int node[2];

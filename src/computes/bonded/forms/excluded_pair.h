@@ -38,8 +38,8 @@ struct ExcludedPairForm {
   }
 
  private:
-  // Where two numbers nearly the same would be subtracted: the series of erf, to the precision of
-  // double numbers.
+  // Below this, two nearly equal numbers would be subtracted: uses the series of erf, with double
+  // precision.
   static constexpr double kSeries = 0.01;
   template <class Real>
   QMD_HD static TermValue<Real, 2> near_zero(Vec3<Real> b, const Real* p, Real slope, Real x2) {

@@ -133,8 +133,8 @@ template <class Form>
 concept BondedForm = StatesAtoms<Form> && StatesPart<Form> && StatesParameters<Form> &&
                      StatesEnergies<Form> && Prepares<Form> && Evaluates<Form>;
 
-// Where a form lacks some of it, the compiler names the form ("In instantiation of") and what is missing,
-// which it would not do for a concept with several parts.
+// If a form lacks a member, the compiler names the form ("In instantiation of") and the member, which it
+// would not do for a concept with several parts.
 template <class Form>
 struct Complete {
   static_assert(StatesAtoms<Form>, "the form needs kAtoms, and a kForm with this number of atoms");

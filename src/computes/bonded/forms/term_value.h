@@ -43,8 +43,8 @@ QMD_HD Real in_line() {
   return sizeof(Real) == 4 ? Real(1e-12) : Real(1e-24);
 }
 
-// Where a term's only atom is held: a point in fractions of the box vectors, which follows the box, and
-// a distance from there (nm) that does not. The first prepared parameters of a form that is anchored.
+// Reference point of a term with one atom: a point in fractions of the box vectors, scaled with the box, and
+// a constant distance from it (nm). The first prepared parameters of an anchored form.
 struct Anchor {
   Vec3d fraction, beyond;
 

@@ -259,8 +259,8 @@ int splits_of(Int3 points) {
   return splits;
 }
 
-// As large as lets half of the multiprocessors have a block, but with threads enough to fetch the charges, and
-// two blocks fit on one.
+// As large as possible such that half of the multiprocessors have a block, with enough threads to fetch the
+// charges, and such that two blocks fit on a multiprocessor.
 GpuTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
   constexpr int kLargest = 8, kMostFours = 10, kFewThreads = 128;
   const int splits = splits_of(sweep.points);

@@ -60,7 +60,7 @@ class LevelSeries {
  public:
   explicit LevelSeries(const NonbondedSettings& settings);
   LevelKernels kernels() const { return with(powers.data()); }
-  // With the powers in the memory of a device.
+  // The kernels with powers in the memory of a device.
   LevelKernels with(const double* powers_there) const {
     return {z_per_m2_, end_, powers_there, static_cast<int>(powers.size())};
   }
@@ -85,7 +85,7 @@ struct FmmLevels {
     const Int3 n = points(level);
     return int64_t{n.x} * n.y * n.z;
   }
-  // Where a level begins in an array of all levels from the first on.
+  // Begin of a level in an array of all levels from the first on.
   QMD_HD int64_t begin(int level) const {
     int64_t sum = 0;
     for (int l = 1; l < level; ++l) sum += size(l);

@@ -77,8 +77,8 @@ __device__ T* brick_memory() {
 
 // The part of a patch that a block takes, where its brick is, and how much of that it reaches.
 struct Piece {
-  // Where the patch's centre is on the grid: a whole point and the rest, which stands beside the grid
-  // points per nm, so that an access gives all that an atom needs of a dimension.
+  // Place of the patch's centre on the grid: a whole point and the remainder, next to the grid points per nm,
+  // so that one access gives all data of an atom for a dimension.
   int base[3];
   float4 axis[3];
   int origin[3];        // first grid point of the brick, unwrapped
@@ -119,8 +119,8 @@ __device__ __forceinline__ void find_piece(const PlacedPatch& patch, const Brick
   found.high[d] = gridDim.y == 1 ? axis.size : 0;
 }
 
-// Where an atom is: the first grid point that it reaches, counted in the brick, and how far it lies
-// beyond its last one.
+// Place of an atom: the first grid point that it reaches, counted in the brick, and its distance beyond its
+// last point.
 template <int Order>
 struct Place {
   Int3 point;
@@ -244,7 +244,7 @@ __device__ __forceinline__ void over_points(const Bricks& b, const Piece& piece,
   }
 }
 
-// Where the points of an atom outside its brick are on the grid.
+// Places on the grid of an atom's points outside its brick.
 template <int Order>
 class Scattered {
  public:

@@ -191,7 +191,7 @@ __device__ __forceinline__ void dft(Complex (&x)[R]) {
   }
 }
 
-// Where the forward transform leaves frequency k.
+// Place of frequency k after the forward transform.
 __device__ __forceinline__ int position_of(const Plan& plan, int k) {
   int position = 0;
   for (int i = 0; i < plan.passes; ++i) {

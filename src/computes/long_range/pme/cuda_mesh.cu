@@ -316,7 +316,7 @@ template <From kFrom>
 static void spread_by(int pieces, const SpreadCharges& op, CudaContext& context) {
   const Bricks b = make_bricks(op.grid, pieces, context);
   const LaunchShape shape = shape_of(SpreadCharges::kName, b, op.patch_count, pieces);
-  // Where each atom has a thread, one block's time counts, not all blocks' work.
+  // If each atom has a thread, the time of one block counts, not the work of all blocks.
   const bool by_bank = atoms_of_large_patch(op.grid) / pieces > kThreads;
   const auto order4 = by_bank ? spread_bricks<4, true, kFrom> : spread_bricks<4, false, kFrom>;
   const auto order5 = by_bank ? spread_bricks<5, true, kFrom> : spread_bricks<5, false, kFrom>;

@@ -259,7 +259,7 @@ class Gatherer {
   }
 
  private:
-  // Where the rows that an atom reaches start.
+  // Begins of the rows that an atom reaches.
   struct Rows {
     const float* plane[Order];
     ptrdiff_t line[Order];

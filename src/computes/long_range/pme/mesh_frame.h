@@ -30,7 +30,7 @@ class MeshFrame {
     for (int d = 0; d < 3; ++d) per_nm_[d] = box.per_nm[d];
   }
 
-  // Where the centre of a patch is: a whole grid point and the rest.
+  // Centre of a patch on the grid: a whole grid point and the remainder.
   struct Centre {
     int base[3];
     float rest[3];

@@ -19,12 +19,12 @@ class MeshMemory {
 
   // The patch grid and its box hold from here on. Addresses stay as they are.
   void update_grid();
-  void update_patches();  // those of the patch grid; the box stays
+  void update_patches();  // of the patch grid; the box does not change
 
   // Charges are those at these lambdas from here on, where some are alchemical.
   void take_lambdas(const Lambdas& lambdas);
 
-  PutBoxOnMesh update_box();  // that a barostat has changed on the device
+  PutBoxOnMesh update_box();  // changed by a barostat on the device
 
   SpreadCharges spread_charges() const;
   TransformPlanes transform_planes(int first, int count) const;
@@ -40,12 +40,12 @@ class MeshMemory {
   // Numbers on the device, for operations on some planes; one array for equal lists.
   const Buffer<int32_t>& number_list(const std::vector<int32_t>& numbers);
 
-  // Where ranks write into each other's grids: the spectra in which lines (by y) and planes (by x) are
-  // worked on, and the potentials of others that want a copy of each plane.
+  // For ranks that write into each other's grids: the spectra in which lines (by y) and planes (by x) are
+  // transformed, and the potentials of other ranks that need a copy of each plane.
   void work_together(const std::vector<SpectrumOf>& line_homes,
                      const std::vector<SpectrumOf>& plane_homes,
                      const std::vector<std::vector<PotentialOf>>& copies);
-  // Without their messages and marks.
+  // Operations without messages and marks.
   TransformPlanesDirectly transform_planes_directly(int first, int count) const;
   ConvolveLinesDirectly convolve_lines_directly(int first, int count, Energies energies) const;
   InversePlanesDirectly inverse_planes_directly(int first, int count) const;
@@ -87,7 +87,7 @@ class MeshMemory {
   Buffer<SpectrumOf> line_homes_, plane_homes_;
   Buffer<int32_t> first_copies_;
   Buffer<PotentialOf> copies_;
-  Buffer<uint32_t> blocks_;  // that have ended, of the kernel that is under way
+  Buffer<uint32_t> blocks_;  // ended blocks of the running kernel
 };
 
 }  // namespace quiltmd

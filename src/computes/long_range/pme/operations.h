@@ -139,7 +139,7 @@ struct TransformColumns {
   void memory(MemoryUses& uses) const { QMD_USES(kReadWrite, spectrum); }
 };
 
-// As ConvolveLines, of these kz alone.
+// As ConvolveLines, only for these kz.
 struct ConvolvePencils {
   static constexpr const char* kName = "convolve_pencils";
   ConvolveLines lines;

@@ -9,7 +9,7 @@
 
 namespace quiltmd {
 
-// Where an atom meets the grid: indices, weights and slopes per dimension.
+// Footprint of an atom on the grid: indices, weights and slopes for each dimension.
 struct Footprint {
   size_t index[3][MeshWindow::kMaxOrder];
   double weight[3][MeshWindow::kMaxOrder], slope[3][MeshWindow::kMaxOrder];
