@@ -38,7 +38,7 @@ def read_coordinates(path: str | os.PathLike[str], expected: Expected) -> Coordi
     path:
         inpcrd, rst7, restart or trajectory; told apart by content.
     expected:
-        How many atoms it must have, which frame, and what of its box.
+        Expected number of atoms, frame, and parts of the box.
 
     Raises
     ------

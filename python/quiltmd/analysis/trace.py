@@ -126,23 +126,23 @@ class Trace:
     device:
         The device as it is named: "cpu", "cuda:0,1", "ranks:worker:cpu,worker:cpu", ...
     first_step, stretch:
-        Where the stretch begins, and how many steps it has.
+        First profiled step, and number of steps from the first to the last.
     steps:
-        How many of them were recorded.
+        Number of recorded steps.
     stretch_seconds:
-        How long all of them took, by the clock of the host; 0 where that is not known.
+        Time of all these steps by the clock of the host; 0 if unknown.
     spans:
         Tasks and waits of all ranks.
     messages:
         Messages that were used in the profiled steps.
     loads:
-        What each rank holds: patches, proxies, atoms, list_entries.
+        Loads of each rank: patches, proxies, atoms, list_entries.
     busy_before:
         Seconds per step that each rank worked before the stretch, when work had not been balanced.
     plain_step:
         Seconds of a step just before, while nothing was recorded; 0 where that is not known.
     cuts:
-        Where blocks of steps were left out because they were not recorded.
+        Times at which blocks of steps were not recorded.
     threads, cores:
         Threads of all ranks and the cores that they share; 0 where ranks have other devices.
     """

@@ -45,10 +45,10 @@ class Parameters:
     maps:
         (m, m) kJ/mol by eight types, from -180 degrees.
     lennard_jones:
-        By type, which may have wild cards: epsilon, half the distance of the minimum, and the same
-        for 1-4 pairs.
+        For each type, which may have wild cards: epsilon, half the distance of the minimum, and
+        the same for 1-4 pairs.
     pairs:
-        By two types in sorted order (NBFIX), likewise: epsilon, distance of the minimum, and the
+        For each two types in sorted order (NBFIX): epsilon, distance of the minimum, and the
         same for 1-4 pairs.
     scale14:
         Factor of electrostatic interactions of 1-4 pairs (E14FAC).
@@ -57,7 +57,7 @@ class Parameters:
     counted:
         Whether torsions have as many terms as a PSF lists them times, as in X-PLOR.
     files:
-        Where all this is from, for messages.
+        Source files, for messages.
     """
 
     names: dict[str, str] = field(default_factory=dict)

@@ -90,9 +90,9 @@ def with_settings(
     wanted:
         Sections ("nonbonded") or single settings ("run.ranks") of the configuration.
     defaults:
-        Where the command's defaults differ from the configuration's.
+        Defaults of the command that differ from those of the configuration.
     otherwise:
-        What holds for a setting that is not given, in the words of the help; by default the value
+        Default of a setting, in the words of the help; by default the value
         that a configuration has without this setting.
 
     Returns

@@ -275,7 +275,7 @@ def with_kept_terms(system: Any, kept: Mapping[str, npt.NDArray[np.bool_]]) -> A
     system:
         Before.
     kept:
-        By form, which terms stay.
+        For each form, the terms that are kept.
 
     Raises
     ------

@@ -183,7 +183,7 @@ def any_case(annotation: Any, value: Any) -> Any:
     annotation:
         Type of a setting; where it has no `Literal` of strings, the value stays.
     value:
-        What was given; of a list, each.
+        The given value; for a list, each value.
     """
     if isinstance(value, list | tuple):
         return type(value)(any_case(annotation, one) for one in value)
@@ -208,7 +208,7 @@ def user_settings(kind: type[Settings], title: str | None = None) -> type[Settin
     kind:
         A class made by `pydantic.dataclasses.dataclass`.
     title:
-        What its errors begin with; None: its name and a colon.
+        Beginning of its errors; None: its name and a colon.
     """
     title = f"{kind.__name__}: " if title is None else title
     init = kind.__init__

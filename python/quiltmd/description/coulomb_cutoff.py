@@ -41,7 +41,7 @@ def with_coulomb_cutoff(
     box:
         (3, 3) nm, or None.
     copies:
-        How many of the system are in the box.
+        Number of copies of the system in the box.
     """
     atoms = copies * system.atoms
     if box is None or not _is_open(system, nonbonded) or atoms < _LEAST_ATOMS:

@@ -198,9 +198,9 @@ def degrees_of_freedom(
     system, bath:
         The group of each atom of a system.
     missing:
-        By group, the degrees of freedom that the centre of mass lacks, from 0 to 3.  A group has of
-        them the part that it has of the mass: at equal temperatures that is the kinetic energy
-        which the removal takes from it.
+        For each group, the degrees of freedom that the centre of mass lacks, from 0 to 3.  They
+        are subtracted from the groups in proportion to mass: at equal temperatures, this is the
+        kinetic energy that the removal takes from a group.
     """
     count = len(missing)
     atoms = np.bincount(bath[system.masses > 0], minlength=count)

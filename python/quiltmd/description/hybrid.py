@@ -125,7 +125,7 @@ def with_second_states(a: System, b: System, where: npt.NDArray[np.integer[Any]]
     b:
         The molecules alone that have second states, in these, with the same Lennard-Jones types.
     where:
-        By atom of `b`, the atom of `a`.
+        For each atom of `b`, the atom of `a`.
 
     Raises
     ------

@@ -28,9 +28,10 @@ class HybridMap:
     appearing:
         Atoms of the second system that are not mapped.
     of_last:
-        By atom of the second system, the atom of the hybrid.
+        For each atom of the second system, the atom of the hybrid.
     is_mapped, is_unique:
-        By atom of the hybrid: whether it is in both molecules; whether it vanishes or appears.
+        For each atom of the hybrid, whether it is in both molecules; whether it vanishes or
+        appears.
     """
 
     mapped_first: I32

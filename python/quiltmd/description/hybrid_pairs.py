@@ -28,7 +28,7 @@ class HybridTypes:
     lj_a, lj_b:
         (T, T) of all types.
     of_first, of_last:
-        By atom of each system, its type in these tables.
+        For each atom of each system, its type in these tables.
     none:
         The type of atoms without interactions.
     """

@@ -30,7 +30,7 @@ class PairForm:
     larger_first:
         Two parameters whose exchange does not change the energy: the first is the larger.
     idle:
-        By parameter the value that an expression needs where a pair does not interact, as OpenMM
+        For each parameter the value for pairs that do not interact, as OpenMM
         evaluates it there, too.
     """
 

@@ -20,7 +20,7 @@ class Part:
     Attributes
     ----------
     called:
-        What messages call it: "a system with `called`".
+        Its name in messages: "a system with `called`".
     """
 
     called: ClassVar[str]
@@ -41,7 +41,7 @@ def refuse_other_parts(system: Any, done: str, *supported: type[Part]) -> None:
     system:
         Any system.
     done:
-        What would be done to it, for the message: "tiled".
+        The operation, for the message: "tiled".
     supported:
         The classes of parts with which that can be done.
     """

@@ -88,11 +88,11 @@ class TermForm:
     plural:
         "bonds", the name of the view of its atoms.
     part:
-        What its terms are in a molecule.
+        Role of its terms in a molecule.
     atoms:
-        How many atoms a term has.
+        Number of atoms of a term.
     parameters:
-        What a term is given, in order.
+        Parameters of a term, in order.
     energy:
         The energy of a term, in the syntax of OpenMM's custom forces: `r` the distance, `theta` the
         angle or dihedral angle of its atoms, `(x, y, z)` from the place that holds the atom; "" for

@@ -45,7 +45,7 @@ class ExternalCalls:
     atoms:
         Indices of its atoms.
     factory:
-        What has made it, and can make it in another process.
+        Factory that made it, and can make it in another process.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class RunHere:
     external:
         Forces from outside, as the core takes them.
     peers:
-        How a rank in a process of its own reaches the others.
+        Connections of a rank in a separate process to the others.
     """
 
     device: str
@@ -56,13 +56,13 @@ class RunInWorkers:
     device:
         Device of all workers, as given by the user.
     ranks:
-        How many there are.
+        Number of ranks.
     workers:
-        How workers are reached.
+        Settings of workers.
     asked:
         The other settings of `Execution`, which go to them.
     external:
-        What makes forces from outside there.
+        Factories of external forces there.
     """
 
     device: str

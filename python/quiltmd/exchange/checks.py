@@ -37,9 +37,9 @@ def check_memory(replicas: int, on_cpu: int = 0, of_one: float = 0.0) -> None:
     Parameters
     ----------
     replicas:
-        How many there are; the energies of each in each state are kept.
+        Number of replicas; the energies of each replica in each state are stored.
     on_cpu, of_one:
-        How many are on the CPU, and what one of them takes, bytes.
+        Number of replicas on the CPU, and memory of one, bytes.
     """
     needed = 2 * 8.0 * replicas**2 + on_cpu * of_one  # energies of an iteration, and of the last
     there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

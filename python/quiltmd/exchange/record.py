@@ -57,13 +57,13 @@ class Generation:
     Attributes
     ----------
     iteration:
-        How many were done.
+        Number of iterations done.
     walkers:
         The replica in each state.
     seed:
         Random seed of the exchange.
     files:
-        How far the tables had been written.
+        Marks of the tables.
     checkpoints:
         The checkpoint of each state.
     """

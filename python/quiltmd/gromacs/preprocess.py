@@ -54,7 +54,7 @@ class Preprocessor:
     used:
         Names that conditions asked for or that were replaced, among those defined.
     macros:
-        What is defined, with its text.
+        Defined macros and their texts.
     """
 
     def __init__(self, file: str, defines: tuple[str, ...]) -> None:

@@ -224,7 +224,7 @@ def bond_terms(forces: list[Any], count: int) -> list[Terms]:
     forces:
         Forces of the OpenMM System.
     count:
-        How many atoms it has.
+        Number of its atoms.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class Form:
     functions:
         The functions that are multiplied by coefficients, of coordinates and parameters.
     parameters:
-        How many parameters there are.
+        Number of parameters.
     """
 
     coordinates: tuple[str, ...]

@@ -89,7 +89,7 @@ class Checkpoint:
     stage:
         The next part of the run: "minimize" (starting from this state) or "dynamics".
     carried:
-        By name of a file, the data besides the state on which its next frame depends
+        For each file, by name, the data besides the state on which its next frame depends
         (`TrajectoryReporter`).
     external:
         The variables of external forces, by name (`ExternalForce.state`).

@@ -45,7 +45,7 @@ class Readout(ABC):
     Attributes
     ----------
     system, nonbonded, integrator, thermostat, barostat:
-        What is simulated, and how.
+        The simulated system and the settings of the simulation.
     centre_of_mass:
         The motion of its centre of mass.
     step:

@@ -54,7 +54,7 @@ def pdb_limit(simulation: Readout, select: str = "all") -> str | None:
     Parameters
     ----------
     simulation:
-        What is to be written.
+        The simulation whose structure is written.
     select:
         Atoms to write: a selection, as for `quiltmd.select`.
     """

@@ -103,7 +103,7 @@ class Format(ABC):
     name:
         For messages.
     has:
-        What it may have besides positions.
+        Optional contents besides positions.
     head:
         Bytes at the start that change as frames are added; checksums leave them out.
     """
@@ -174,7 +174,7 @@ class TrajectoryFile:
     after:
         None starts a new file; a step goes on with an existing one, frames after that step removed.
     mark:
-        Of the checkpoint at that step: how far the file had been written; one that has become
+        Mark of the file in the checkpoint at that step; a file that has become
         shorter or has another end is refused.
 
     Raises

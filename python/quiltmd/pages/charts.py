@@ -62,9 +62,9 @@ class Chart:
     marks:
         Times at which something else begins: vertical lines.
     over:
-        What `x` is.
+        Name of the quantity `x`.
     numbers:
-        Where values are whole numbers from 0: how many there are.
+        Number of values, if values are whole numbers from 0.
     """
 
     title: str

@@ -19,7 +19,7 @@ class Fabric:
     machine:
         Its network, and its islands if there are any.
     ranks:
-        How many there are.
+        Number of ranks.
     """
 
     def __init__(self, machine: Machine, ranks: int) -> None:

@@ -67,9 +67,9 @@ class Plan:
         and what stencils have to do there ("stencil_terms") and on the other levels
         ("level_terms"), points times points of the stencil.
     owners:
-        By patch, x slowest and z fastest, its rank.
+        Rank of each patch, x slowest and z fastest.
     sharing, method:
-        How they share the long-range sum, and which that is; of a system without one, no matter.
+        Sharing and method of the long-range sum; without effect in a system without it.
     messages:
         By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
         pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
@@ -105,7 +105,7 @@ class Planner:
     nonbonded, integrator:
         The settings of the run.
     tile:
-        How often the box is repeated in each dimension.
+        Numbers of copies of the box along each axis.
     patch_reach:
         As in `Execution`.
     """

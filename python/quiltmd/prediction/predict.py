@@ -119,9 +119,9 @@ def predict(
     Parameters
     ----------
     planner, machine, ranks:
-        What is run, where, and on how many ranks each.
+        Planner of the system, machine, and numbers of ranks.
     mesh:
-        How they share PME; left out: in the faster of two ways.
+        Sharing of PME; by default the faster of two ways.
     is_placed:
         Whether the assignment of patches heeds which ranks are near each other.
 

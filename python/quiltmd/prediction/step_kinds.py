@@ -56,9 +56,9 @@ class Kind:
     name, place:
         Their name, priority and stream.
     before:
-        What they wait for, by number.
+        Tasks for which they wait, by number.
     sends, awaits:
-        What the message carries of which each is an end; empty: they are none.
+        Contents of the message that each sends or awaits; empty: none.
     """
 
     name: str

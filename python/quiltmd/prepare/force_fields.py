@@ -24,11 +24,11 @@ class Family:
     files:
         Without the one for water.
     folder:
-        Where the files of its water models are.
+        Folder of the files of its water models.
     water:
         The water model that goes with it unless another is chosen.
     title:
-        What it is.
+        Title of the force field.
     """
 
     files: tuple[str, ...]

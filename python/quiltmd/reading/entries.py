@@ -41,9 +41,9 @@ class Control:
     settings:
         Sections and keys of a configuration; lists of tables, where it has several of a section.
     notes:
-        What has no counterpart here, a line each.
+        Settings without a counterpart, one line each.
     refused:
-        What cannot be done, a line each; a run is refused with these.
+        Unsupported settings, one line each; with these a run is refused.
     """
 
     file: str

@@ -30,7 +30,7 @@ class Sources:
     Attributes
     ----------
     topology:
-        What gives the atoms.
+        Topology of the atoms.
     parameters:
         Further files, in the order given: CHARMM's parameters, OpenMM's ForceField XML.
     defines:
@@ -133,7 +133,7 @@ class TopologyFormat:
     read:
         The reader.
     parameters:
-        What `Sources.parameters` are to it; "" where it takes none.
+        Meaning of `Sources.parameters`; "" if it takes none.
     defines:
         Whether it takes `Sources.defines`.
     includes:

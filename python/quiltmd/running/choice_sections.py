@@ -40,7 +40,7 @@ def section_of(
     Parameters
     ----------
     what:
-        What is chosen, for the description of `kind`.
+        Name of the choice, for the description of `kind`.
     choices:
         The classes by their `kind`.
     default:

@@ -517,7 +517,7 @@ def build_config(settings: dict[str, Any], source: str = "") -> Config:
     settings:
         Sections and their keys.
     source:
-        Where they come from, put before the message.
+        Source of the settings, the beginning of the message.
     """
     return build_config_of(Config, settings, source)
 

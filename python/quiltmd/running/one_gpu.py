@@ -28,7 +28,7 @@ class OneGpuTrial:
     simulation:
         The simulation, on the devices that it was asked to run on.
     execution:
-        How it was asked to run.  Who says how GPUs share the work gets several of them.
+        Requested execution.  Who says how GPUs share the work gets several of them.
     """
 
     def __init__(self, simulation: Simulation, execution: Execution) -> None:

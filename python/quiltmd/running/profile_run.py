@@ -32,7 +32,7 @@ def profile_run(
     flags:
         Settings of [run] that differ: ranks, threads, device, balance, transport, mesh.
     steps:
-        How many to record after a warm-up; by default ten pair-list lifetimes.
+        Number of steps to record after a warm-up; by default ten pair-list lifetimes.
     engine:
         As for `Simulation`.
 

@@ -151,9 +151,10 @@ def run_profiled(
     Parameters
     ----------
     simulation:
-        What runs; stands at the end of the stretch afterwards, or where `watch` stopped it.
+        The running simulation; afterwards it is at the end of the profiled steps, or where `watch`
+        stopped it.
     steps:
-        How many there may be.
+        Largest number of steps.
     reporters, watch:
         As in `Simulation.run`.
     stretch:

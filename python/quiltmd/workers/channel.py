@@ -49,7 +49,7 @@ class Channel:
         its first message an end may be silent for two minutes, as processes start slowly on busy
         machines.
     encryption:
-        Where others could read the connection, or write into it.
+        Encryption, if others could read the connection or write to it.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class Comparison:
     is_agreed:
         Whether the states are known to be the same.
     failure:
-        What is raised where it cannot be decided who is right.
+        Error if the faulty device cannot be determined.
     """
 
     def __init__(self, step: int, engines: Sequence[WorkerEngine]) -> None:

@@ -32,7 +32,7 @@ class SupervisedFrame:
     sources:
         The frame as each of them has captured it.
     contents:
-        What it has.
+        Contents of the frame.
     comparison:
         Comparison of the workers' states; None if nothing is compared.
     """

@@ -60,7 +60,7 @@ class Event:
         At which step (0 while the first workers start), what, and how long it took from when it was
         known until the run continued.
     phases:
-        Where another device took over, seconds by `PHASES`.
+        If another device took over, seconds by `PHASES`.
     """
 
     step: int
@@ -113,7 +113,7 @@ class WorkerPool:
     pending:
         Frames that are under way.
     events:
-        What went wrong so far.
+        Faults so far.
     """
 
     def __init__(

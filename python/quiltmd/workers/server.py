@@ -29,7 +29,7 @@ class Server:
     Parameters
     ----------
     host, port:
-        Where to listen; port 0: any that is free.
+        Address and port to listen on; port 0: any free port.
     key:
         Who has it is let in.
     sessions:

@@ -77,7 +77,7 @@ class Supervisor:
     places, spares, start:
         As for `WorkerPool`.
     settings:
-        How often is verified, how long is waited.
+        Settings of verification and time limits.
     """
 
     def __init__(
