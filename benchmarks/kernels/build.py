@@ -77,11 +77,16 @@ PME_VARIANTS = (
                        (SHAPE, "kTileThreads = 256", "kTileThreads = 128"),
                        (SHAPE, "kTileRows = 32", "kTileRows = 16"))),
 )  # fmt: skip
-
+NEXT = "    next = load_entry(k, following + k.lane);\n"
+QUEUE_VARIANTS = (
+    Variant("yield", ((PAIRS, NEXT, NEXT + "    const int chain = read_chain_blocks();\n"),
+                      (PAIRS, "kEnergy>(k, j, sums);\n    round", "kEnergy>(k, j, sums);\n    give_way(chain);\n    round"))),
+)  # fmt: skip
 
 PROGRAMS = {
     "pairs": Program("computes/nonbonded/cuda*.cu", PAIR_VARIANTS),
     "pme": Program("computes/long_range/pme/cuda*.cu", PME_VARIANTS),
+    "queue": Program("none", QUEUE_VARIANTS),  # the program includes its kernels
     "integrate": Program("integrators/cuda*.cu", INTEGRATE_VARIANTS),
 }
 

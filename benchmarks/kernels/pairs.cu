@@ -98,7 +98,7 @@ void run(Bench& b, CudaDevice& device) {
   const int life = b.setup.lists.life;
   for (const int age : {0, life / 3, 2 * life / 3, life - 1}) {
     b.rank.run(age - b.list_age());
-    b.rank.evaluate();
+    b.rank.evaluate(life);
     bench_forces(b, device);
   }
   time_layout(b, device);

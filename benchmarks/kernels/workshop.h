@@ -35,12 +35,12 @@ struct Bench {
   Bench(const Dump& dump, Device& device)
       : device(device),
         integrator(dump.integrator),
-        setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, dump.box)),
+        setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, {dump.box})),
         rank(setup, device, *transport[0], only_rank(setup)),
         memory(rank.memory()),
         slots(memory.slots) {
     rank.load(dump.state);
-    rank.evaluate();
+    rank.evaluate(setup.lists.life);
   }
 
   int atoms() const { return setup.system.atom_count(); }
