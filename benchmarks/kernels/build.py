@@ -78,9 +78,12 @@ PME_VARIANTS = (
                        (SHAPE, "kTileRows = 32", "kTileRows = 16"))),
 )  # fmt: skip
 NEXT = "    next = load_entry(k, following + k.lane);\n"
+MEETING = "kEnergy>(k, j, sums);\n    round"
 QUEUE_VARIANTS = (
-    Variant("yield", ((PAIRS, NEXT, NEXT + "    const int chain = read_chain_blocks();\n"),
-                      (PAIRS, "kEnergy>(k, j, sums);\n    round", "kEnergy>(k, j, sums);\n    give_way(chain);\n    round"))),
+    Variant("yield", (
+        (PAIRS, NEXT, NEXT + "    const int chain = read_chain_blocks();\n"),
+        (PAIRS, MEETING, MEETING.replace("round", "give_way(chain);\n    round")),
+    )),
 )  # fmt: skip
 
 PROGRAMS = {
