@@ -157,3 +157,34 @@ def test_exchange_takes_topology_and_coordinates(
 def test_help_names_the_arguments() -> None:
     shown = " ".join(call("run", "-h").stdout.split())
     assert "[CONFIG] [TOPOLOGY] [COORDINATES]" in shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        ("run -f md.mdp -p a.top -c a.gro", "-f is no option of this command: name the control"),
+        ("run md.mdp -deffnm md", "-deffnm .*--out FOLDER names the folder"),
+        ("run md.mdp -t nvt.cpt", "-t .*-c FOLDER takes positions, velocities and box"),
+        ("run md.mdp -ntomp 4", "-ntomp .*--threads"),
+        ("run -O -i md.in -o md.out", "-O .*--overwrite"),
+        ("run md.in -ref a.rst7", "-ref .*-r FILE"),
+        ("run +p4 eq.conf", r"\+p4 is no option.*--threads"),
+        ("+p4 eq.conf", r"\+p4 is no command: 'quiltmd run FILE'.*--threads"),
+        ("mdrun -deffnm md", "no command mdrun: 'quiltmd run md.mdp"),
+        ("pdb2gmx -f a.pdb", "no command pdb2gmx: 'quiltmd prepare protein.pdb'"),
+    ],
+)
+def test_habits_of_other_programs_are_answered(typed: str, advice: str) -> None:
+    with pytest.raises(QuiltError, match=advice):
+        raise call(*typed.split()).exception
+
+
+def test_a_file_in_the_place_of_a_command(tmp_path: Path) -> None:
+    (tmp_path / "eq.conf").write_text("run 10")
+    with pytest.raises(QuiltError, match=r"eq.conf is a file and no command: .*'quiltmd run /"):
+        raise call(tmp_path / "eq.conf").exception
+
+
+def test_options_that_a_command_has_keep_their_meaning(alanine: Files) -> None:
+    found = call("info", "-p", alanine[0], "-c", alanine[1])
+    assert found.exit_code == 0

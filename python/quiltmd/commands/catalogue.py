@@ -14,6 +14,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from .habits import refuse_as_command
+
 # Module and function (or group of commands), and the first sentence of its help.
 COMMANDS = {
     "energy": (
@@ -77,6 +79,8 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Name and command that the arguments begin with, and the arguments left."""
+        if args[0] not in COMMANDS:
+            refuse_as_command(args[0])
         name, _, rest = super().resolve_command(ctx, args)
         return name, load(name) if name else None, rest
 

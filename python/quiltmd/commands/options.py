@@ -25,6 +25,7 @@ from ..engine.hosts import HostEntry
 from ..reading.words import natural_number
 from ..running.config import Config
 from ..running.setting_fields import Place, setting_fields, single_sections
+from .habits import refuse_options
 
 Settings = dict[Place, Any]
 
@@ -58,7 +59,15 @@ _SHORT: dict[Place, tuple[str, ...]] = {
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help lists the options of each section of the configuration apart."""
+    """A command whose help lists the options of each section of the configuration apart.
+
+    Options of other programs are refused with what to type for them.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Reads the arguments; QuiltError where one is an option of another program."""
+        refuse_options(args, {name for one in self.get_params(ctx) for name in one.opts})
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes arguments and options; the command's own options come last."""
