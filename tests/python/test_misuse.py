@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openmm
 import pytest
 from boxes import water_box
 from fake_engine import FakeEngine
-from openmm import unit
+from openmm import app, unit
 
 import quiltmd
 from quiltmd import (
@@ -167,6 +168,23 @@ def test_more_steps_than_can_be_counted(fake: Simulation, steps: int) -> None:
 @pytest.mark.parametrize("reporter", [print, 3, None])
 def test_what_is_no_reporter_is_refused(fake: Simulation, reporter: Any) -> None:
     with pytest.raises(QuiltError, match="FunctionReporter makes a reporter from a function"):
+        fake.run(10, [reporter])
+
+
+def test_parts_of_openmm_are_named_with_ours(water: Loaded, fake: Simulation) -> None:
+    integrator: Any = openmm.LangevinMiddleIntegrator(300, 1, 0.002)
+    with pytest.raises(
+        QuiltError,
+        match=r"not openmm\.LangevinMiddleIntegrator: give one of Quilt's "
+        "own as integrator=: LangevinMiddle or VelocityVerlet",
+    ):
+        Simulation(*water, integrator)  # where Simulation of OpenMM has it
+    with pytest.raises(QuiltError, match="must be LangevinMiddle or VelocityVerlet, not openmm"):
+        Simulation(*water, integrator=integrator)
+    reporter: Any = app.StateDataReporter("/dev/null", 1)
+    with pytest.raises(
+        QuiltError, match=r"openmm\.StateDataReporter reports on .* use LogReporter"
+    ):
         fake.run(10, [reporter])
 
 

@@ -276,11 +276,12 @@ def _settings_of(force: Any, **others: Any) -> Nonbonded:
 
 
 def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
-    for force in forces:
+    for index, force in enumerate(forces):
         kind = type(force).__name__
         if kind not in _KINDS and kind not in _OTHERS:
             named = kind if force.getName() == kind else f"{kind} ({force.getName()})"
-            raise InputError(f"the OpenMM system has the force {named}, {_why_unsupported(kind)}")
+            why = _why_unsupported(kind, f"remove it (system.removeForce({index}))")
+            raise InputError(f"the OpenMM system has the force {named}, {why}")
     force = _nonbonded_force(forces)
     if not force.getIncludeDirectSpace():
         raise InputError("NonbondedForce: setIncludeDirectSpace(False) is not supported")
@@ -300,12 +301,12 @@ def _global_values(force: Any, given: Mapping[str, float] | None) -> dict[str, f
     return values
 
 
-def _why_unsupported(kind: str) -> str:
+def _why_unsupported(kind: str, remove: str) -> str:
     if kind.endswith("Thermostat"):
-        return "which is not supported: remove it, the integrator is the thermostat here"
+        return f"which is not supported: {remove}, the integrator is the thermostat here"
     if kind.endswith("Barostat"):
         return (
-            "which is not supported: remove it, and give the simulation a barostat (ensemble = "
+            f"which is not supported: {remove}, and give the simulation a barostat (ensemble = "
             "'npt' in a configuration), or it is at constant volume"
         )
     return "which is not supported"

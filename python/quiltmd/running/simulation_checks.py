@@ -60,11 +60,24 @@ def refuse_other_kinds(**given: object) -> None:
         if part is None or isinstance(part, _KINDS[name]):
             continue
         meant = [other for other, kind in _KINDS.items() if isinstance(part, kind)]
-        hint = f": give it as {meant[0]}=" if meant else ""
-        kind = _KINDS[name]
-        kinds: Iterable[Any] = choices_of(kind).values() or (kind,)
-        classes = " or ".join(one.__name__ for one in kinds)
-        raise QuiltError(f"{name} must be {classes}, not {type(part).__name__}{hint}")
+        hint = f": give it as {meant[0]}=" if meant else _ours_for(part, name)
+        raise QuiltError(f"{name} must be {_classes(name)}, not {_kind(part)}{hint}")
+
+
+def _classes(name: str) -> str:
+    """The classes that a part of a simulation can be."""
+    kind = _KINDS[name]
+    kinds: Iterable[Any] = choices_of(kind).values() or (kind,)
+    return " or ".join(one.__name__ for one in kinds)
+
+
+def _ours_for(part: object, name: str) -> str:
+    """A hint at our classes, where OpenMM's integrator, say, stands in the place of another."""
+    given = _kind(part).lower()
+    meant = [other for other in _KINDS if other in given and given.startswith("openmm.")]
+    if not meant or meant[0] == name:
+        return ""
+    return f": give one of Quilt's own as {meant[0]}=: {_classes(meant[0])}"
 
 
 def refuse_other_than_reporters(reporters: object) -> None:
@@ -72,6 +85,11 @@ def refuse_other_than_reporters(reporters: object) -> None:
     if not isinstance(reporters, Sequence):
         raise QuiltError(f"reporters must be a list of reporters, not {type(reporters).__name__}")
     for reporter in reporters:
+        if _kind(reporter).startswith("openmm."):
+            raise QuiltError(
+                f"{_kind(reporter)} reports on a simulation of OpenMM's: use LogReporter, "
+                "TrajectoryReporter, CheckpointReporter or FunctionReporter of quiltmd"
+            )
         if not callable(getattr(reporter, "report", None)):
             raise QuiltError(
                 f"{reporter!r} is not a reporter: it lacks `every` and `report(frame)`; "
