@@ -7,7 +7,9 @@ The pages stay readable where they are, in the repository; this makes a site of 
 - links to them lead there, so that mkdocs checks every one;
 - API pages have the names of whole folders (`api_names.py`);
 - equations in TeX become MathML, which browsers show without a script from elsewhere.  A mistake
-  in one ends the build.
+  in one ends the build;
+- the index of the search is a script, too, as browsers read no JSON where pages are opened from a
+  folder (`docs/pictures/search.js`).
 """
 
 from __future__ import annotations
@@ -144,3 +146,10 @@ def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files
         return convert(html.unescape(match[2]), display="block" if block else "inline")
 
     return FORMULA.sub(formula, FOREIGN.sub("", content))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """The index of the search as a script, from which Material's search takes it in a folder."""
+    folder = Path(config.site_dir, "search")
+    index = (folder / "search_index.json").read_text(encoding="utf-8")
+    (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
