@@ -69,6 +69,26 @@ def test_system_and_state(original: Any, files: Files) -> None:
     assert np.abs(state.velocities).max() > 0.1
 
 
+@pytest.mark.parametrize("suffix", [".pdb", ".cif"])
+def test_a_system_without_names_has_those_of_its_coordinates(
+    suffix: str, original: Any, files: Files, tmp_path: Path
+) -> None:
+    _, topology, positions = original
+    file = tmp_path / f"names{suffix}"
+    writer = app.PDBFile if suffix == ".pdb" else app.PDBxFile
+    with open(file, "w") as out:
+        writer.writeFile(topology, positions, out)
+    system, _ = quiltmd.load(files[0], file)
+    found = system.topology
+    assert list(found.atom_names) == [atom.name for atom in topology.atoms()]
+    assert list(found.residue_of_atom) == [atom.residue.index for atom in topology.atoms()]
+    assert list(found.residue_names) == [residue.name for residue in topology.residues()]
+    assert list(found.residue_ids) == [int(residue.id) for residue in topology.residues()]
+    np.testing.assert_array_equal(found.elements, System.from_openmm(original[0]).topology.elements)
+    assert len(quiltmd.select(system, "protein")) == 22
+    assert facts_of_files([files[0], file], (), ())["residues"] == topology.getNumResidues()
+
+
 def test_state_without_positions(files: Files, tmp_path: Path) -> None:
     text = files[1].read_text()
     start, end = text.index("<Positions>"), text.index("</Positions>")

@@ -15,7 +15,7 @@ from ..description.nonbonded import Nonbonded
 from ..description.selection import atoms_of_kind, water_atoms
 from ..description.system import System
 from ..errors import QuiltError
-from ..inputs import count_frames, describe, read_coordinates
+from ..inputs import count_frames, describe, read_coordinates, with_names_of
 from ..reading.formats import Expected
 
 _BESIDE_TERMS = ("exclusions", "constraints", "sites")
@@ -39,12 +39,13 @@ def facts_of_files(
             "given by --parameters"
         )
     described = describe(files[0], parameters, defines)
-    facts = system_facts(described.system)
-    box = described.box
+    system, box = described.system, described.box
+    facts: dict[str, Any] = {}
     if len(files) == 2:
         counts = described.periodic is not False
-        expected = Expected(described.system.atoms, 0, described.box_angle, counts)
-        found = read_coordinates(files[1], expected, described.system)
+        expected = Expected(system.atoms, 0, described.box_angle, counts)
+        found = read_coordinates(files[1], expected, system)
+        system = with_names_of(system, files[1])
         facts["frames"] = count_frames(files[1])
         facts["velocities"] = found.velocities is not None
         facts["box"] = None
@@ -53,7 +54,7 @@ def facts_of_files(
     if box is not None:
         lengths, angles = lengths_angles(box)
         facts["box"] = [round(float(x), 6) for x in (*lengths, *angles)]
-    return facts
+    return system_facts(system) | facts
 
 
 def system_facts(system: System) -> dict[str, Any]:

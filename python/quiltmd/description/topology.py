@@ -100,6 +100,11 @@ class Topology(Checked):
             chain_ids=np.array([""]),
         )
 
+    @property
+    def has_names(self) -> bool:
+        """Whether its names are those of an input, and not those of `unnamed`."""
+        return bool(np.any(self.atom_names != "X"))
+
     def describe(self, atom: int) -> str:
         """Name of an atom (index from 0) in messages: "atom 12 (CA of ALA 3)"."""
         residue = self.residue_of_atom[atom]

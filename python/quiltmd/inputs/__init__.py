@@ -63,6 +63,7 @@ __all__ = [
     "read_coordinates",
     "read_velocities",
     "topology_format",
+    "with_names_of",
 ]
 
 _Box = npt.NDArray[np.float64]
@@ -182,6 +183,7 @@ def load(
     system = described.system if second_states else _first_states(described.system, topology)
     frames_of = _Frames(system, described, box)
     state = frames_of.state(coordinates, frame)
+    system = with_names_of(system, coordinates, frame)
     if velocities is not None:
         state = replace(state, velocities=read_velocities(velocities, system.atoms))
     if state.box is None and described.periodic and box is None:
@@ -211,6 +213,20 @@ def _first_states(system: System, file: Path) -> System:
         stacklevel=3,
     )
     return replace(system, alchemy=None)
+
+
+def with_names_of(system: System, coordinates: Path | Any, frame: int = 0) -> System:
+    """The system with the names in its coordinate file, where its topology has none."""
+    if system.topology.has_names or not is_path(coordinates):
+        return system
+    file = os.fspath(checkpoints.find_state(coordinates))
+    names = _coordinate_format(file).names
+    if names is None:
+        return system
+    found = names(file, frame)
+    if len(found.atom_names) != system.atoms:
+        return system
+    return replace(system, topology=replace(found, elements=system.topology.elements))
 
 
 def _constrained(
@@ -445,7 +461,7 @@ def _fixed_constraints_warnings(
 def _compare_names(system: System, names: npt.NDArray[np.str_], file: str) -> None:
     """Warns where names begin with different letters, on which conventions agree (1HB, HB1)."""
     ours = system.topology.atom_names
-    if (ours == "X").all():
+    if not system.topology.has_names:
         return
     digits = "0123456789"
     first = [np.char.lstrip(given, digits).astype("U1") for given in (names, ours)]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..description.restraints import Held
 from ..description.system import System
+from ..description.topology import Topology
 
 F64 = npt.NDArray[np.float64]
 HEAD = 8192  # bytes that a format is recognised by
@@ -161,6 +162,9 @@ class CoordinateFormat:
     of_velocities:
         Where such a file may hold velocities in the place of positions: what they are in nm/ps when
         `read` gives 1 nm; 0 where there are no such files.
+    names:
+        Reads the names of atoms and residues in a frame; None where the format has none, or not
+        those of residues.
     """
 
     name: str
@@ -168,6 +172,7 @@ class CoordinateFormat:
     read: Callable[[str, Expected], Coordinates]
     frames: Callable[[str], int] = lambda _: 1
     of_velocities: float = 0.0
+    names: Callable[[str, int], Topology] | None = None
 
 
 Path = str | os.PathLike[str]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates and box from PDB and mmCIF files.
+"""Coordinates, box and names from PDB and mmCIF files.
 
 PDB lines are read by their columns, all at once, and atoms by their order: serial numbers beyond
 99,999 are written in many ways, and none of them matters here.
@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.box import box_from_lengths_angles
+from ..description.topology import Topology
 from ..errors import InputError
 from .fixed_width import Columns, decoded, read_bytes
 from .formats import CoordinateFormat, Coordinates, Expected
 from .units import ANGSTROM
-from .words import real
+from .words import real, residue_number
 
 F64 = npt.NDArray[np.float64]
 
@@ -87,6 +88,58 @@ def _mmcif_atoms(file: str) -> tuple[gemmi.cif.Block, list[list[str]], list[str]
     except (ValueError, RuntimeError, IndexError) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"damaged mmCIF file: {text}", file=file) from None
+
+
+def read_pdb_names(file: str, frame: int) -> Topology:
+    """Names of the atoms and residues in one model of a PDB file, without elements."""
+    lines = read_bytes(file).split(b"\n")
+    chosen = [lines[number] for number in _models(lines)[frame]]
+    fields = (slice(12, 16), slice(17, 21), slice(22, 27), slice(21, 22), slice(72, 76))
+    return _topology(*(decoded(line[field] for line in chosen) for field in fields))
+
+
+def read_mmcif_names(file: str, frame: int) -> Topology:
+    """Names of the atoms and residues in one model of an mmCIF file, without elements."""
+    block, _, models = _mmcif_atoms(file)
+    model = list(dict.fromkeys(models))[frame]
+
+    def column(*names: str) -> npt.NDArray[np.str_]:
+        found = next(
+            (c for c in (list(block.find_values(f"_atom_site.{n}")) for n in names) if c), []
+        )
+        values = found or ["?"] * len(models)
+        chosen = zip(values, models, strict=True)
+        return np.array([gemmi.cif.as_string(value) for value, other in chosen if other == model])
+
+    return _topology(
+        column("label_atom_id"),
+        column("auth_comp_id", "label_comp_id"),
+        column("auth_seq_id", "label_seq_id"),
+        column("auth_asym_id", "label_asym_id"),
+        column("pdbx_PDB_ins_code"),
+    )
+
+
+def _topology(
+    atoms: npt.NDArray[np.str_],
+    residues: npt.NDArray[np.str_],
+    numbers: npt.NDArray[np.str_],
+    chains: npt.NDArray[np.str_],
+    other: npt.NDArray[np.str_],
+) -> Topology:
+    """Residues begin where one of these names (N,) changes; `other`: segment or insertion code."""
+    begins = np.zeros(len(atoms), bool)
+    begins[:1] = True
+    for names in (residues, numbers, chains, other):
+        begins[1:] |= names[1:] != names[:-1]
+    return Topology(
+        atom_names=atoms,
+        elements=np.zeros(len(atoms), np.int32),
+        residue_of_atom=(np.cumsum(begins) - 1).astype(np.int32),
+        residue_names=residues[begins],
+        residue_ids=np.array([residue_number(text) for text in numbers[begins]], np.int32),
+        chain_ids=chains[begins],
+    )
 
 
 class _Lines(Columns):
@@ -168,5 +221,7 @@ def _count_mmcif_models(file: str) -> int:
     return len(set(_mmcif_atoms(file)[2]))
 
 
-PDB = CoordinateFormat("PDB", is_pdb, read_pdb, _count_models, of_velocities=1.0)  # A/ps
-MMCIF = CoordinateFormat("mmCIF", is_mmcif, read_mmcif, _count_mmcif_models)
+PDB = CoordinateFormat(
+    "PDB", is_pdb, read_pdb, _count_models, of_velocities=1.0, names=read_pdb_names
+)  # A/ps
+MMCIF = CoordinateFormat("mmCIF", is_mmcif, read_mmcif, _count_mmcif_models, names=read_mmcif_names)
