@@ -33,6 +33,7 @@ from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
 from ..gromacs import coordinates as gromacs_coordinates
 from ..gromacs.topology import TOP
+from ..lammps.topology import ATOMS, SCRIPT
 from ..openmm import files as openmm_files
 from ..reading import pdb
 from ..reading.fixed_width import read_bytes
@@ -73,6 +74,7 @@ TOPOLOGIES: tuple[TopologyFormat, ...] = (
     PRMTOP,
     PSF,
     TOP,
+    SCRIPT,
     openmm_files.SYSTEM,
     openmm_files.STRUCTURE,
 )
@@ -88,6 +90,7 @@ COORDINATES: tuple[CoordinateFormat, ...] = (
     gromacs_coordinates.G96,
     charmm_coordinates.BINARY,
     frames.TRAJECTORY,
+    ATOMS,
     amber_coordinates.TEXT,
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control files of other programs as settings of a run: NAMD configurations, mdin, mdp.
+"""Control files of other programs as settings of a run: mdin, mdp, NAMD's and LAMMPS' scripts.
 
 A format is a module and a row of the table; `Control` says what comes of a file.
 """
@@ -12,6 +12,8 @@ from ..amber.mdin import is_mdin, read_mdin
 from ..errors import InputError
 from ..gromacs.index import read_index
 from ..gromacs.mdp import is_mdp, read_mdp
+from ..lammps.dynamics import read_script
+from ..lammps.script import is_script
 from ..namd.configuration import is_namd, read_namd
 from ..reading.entries import Control
 from ..reading.fixed_width import read_bytes
@@ -23,6 +25,7 @@ _FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[str], Control]], ...] =
     (is_mdin, read_mdin),
     (is_mdp, read_mdp),
     (is_namd, read_namd),
+    (is_script, read_script),
 )
 
 

@@ -20,11 +20,13 @@ from ..description.elements import SYMBOLS
 from ..description.embedded import EmbeddedFunctions
 from ..errors import InputError
 from ..reading.fixed_width import read_bytes
+from ..reading.units import ANGSTROM
 from ..reading.words import natural_number, real
+from .units import EV
 
 F64 = npt.NDArray[np.float64]
-EV = 96.48533212331002  # kJ/mol
-ANGSTROM = 0.1  # nm
+
+
 _HARTREE_BOHR = 27.2 * 0.529  # eV angstrom, as by convention of these files
 _MOST = 10**7  # values in a file
 

@@ -37,12 +37,12 @@ class SystemSection(Section):
 
     topology: Annotated[AbsolutePath, OnResume.MAY_CHANGE] = Field(
         description="Topology file: Amber prmtop (parm7), PSF, GROMACS top, OpenMM System "
-        "XML, or PDB or mmCIF with ForceField XML."
+        "XML, PDB or mmCIF with ForceField XML, or a LAMMPS input script."
     )
     coordinates: Annotated[StateFile, OnResume.MAY_CHANGE] = Field(
         description="Coordinate file: Amber inpcrd, rst7 or NetCDF, GROMACS gro or g96, PDB, "
-        "mmCIF, CRD, NAMD binary, OpenMM State, or a trajectory: DCD, XTC, TRR, NetCDF, H5MD; a "
-        "checkpoint.qmd, or the folder of a run for its last checkpoint."
+        "mmCIF, CRD, NAMD binary, OpenMM State, a LAMMPS input script, or a trajectory: DCD, XTC, "
+        "TRR, NetCDF, H5MD; a checkpoint.qmd, or the folder of a run for its last checkpoint."
     )
     frame: int | None = Field(
         default=None,

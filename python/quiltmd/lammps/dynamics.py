@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands of LAMMPS input scripts that say how the system moves, and what is written.
+
+Sources: https://docs.lammps.org/fix_nve.html, fix_nh.html, fix_langevin.html, minimize.html,
+velocity.html, thermo.html, dump.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..reading.entries import Control
+from .script import Command, commands
+from .units import UNITS, Units
+
+_NO_EFFECT = (
+    *("neighbor", "neigh_modify", "comm_modify", "comm_style", "newton", "processors"),
+    *("atom_modify", "package", "suffix", "log", "echo", "info", "timer", "balance", "print"),
+)
+_NOT_WRITTEN = ("thermo_style", "thermo_modify", "dump_modify", "write_data", "write_restart")
+_METALS = 1e-6  # compressibility, 1/bar
+
+
+def read_script(file: str) -> Control:
+    """The settings of an input script; see `Control`.  The script is topology and coordinates."""
+    return _Dynamics(file).control
+
+
+class _Dynamics:
+    def __init__(self, file: str) -> None:
+        self.control = Control(file)
+        self.units: Units = UNITS["lj"]
+        self.timestep: float | None = None
+        self.steps = 0
+        self.fixes: list[Command] = []
+        for key in ("topology", "coordinates"):
+            self.control.set("system", key, file)
+        self.control.set("output", "trajectory_every", 0)
+        for command in commands(file):
+            if command.name == "units" and command.words[:1] and command.words[0] in UNITS:
+                self.units = UNITS[command.words[0]]
+            elif command.name in _NO_EFFECT:
+                self.note(command, "no effect: Quilt chooses this")
+            elif command.name in _NOT_WRITTEN:
+                self.note(command, "the files of a run have columns and names of their own")
+            elif command.name in _COMMANDS:
+                _COMMANDS[command.name](self, command)
+        self._finish()
+
+    def note(self, command: Command, why: str) -> None:
+        self.control.notes.append(f"{command.text}: {why}")
+
+    def refuse(self, command: Command, why: str) -> None:
+        self.control.refused.append(f"line {command.line}, {command.text}: {why}")
+
+    def set_timestep(self, command: Command) -> None:
+        if self.steps:
+            self.refuse(command, "after a run: make what follows it a run of its own")
+        self.timestep = command.number(0) * self.units.time
+
+    def run(self, command: Command) -> None:
+        if len(command.words) != 1:
+            self.refuse(command, "only a number of steps")
+        if self.steps:
+            self.control.notes.append(f"{command.text}: added to the run before it")
+        self.steps += command.whole(0)
+
+    def minimize(self, command: Command) -> None:
+        if self.steps:
+            self.refuse(command, "a minimisation after a run: make it a run of its own, before it")
+        self.control.set("run", "minimize", True)
+        self.control.set("run", "minimize_iterations", command.whole(2))
+        why = "by L-BFGS, which ends where the largest force is below minimize_tolerance"
+        self.note(command, why)
+
+    def velocity(self, command: Command) -> None:
+        if self.steps:
+            self.refuse(command, "after a run: make what follows it a run of its own")
+        elif command.words[:2] == ("all", "create"):
+            kelvin = command.number(2) * self.units.temperature
+            self.control.set("run", "start_temperature", kelvin)
+            self.note(command, "velocities are drawn with other random numbers")
+        elif command.words[:2] == ("all", "zero"):
+            self.note(command, "the centre of mass is at rest in any case")
+        else:
+            self.refuse(command, "only all create, and all zero")
+
+    def add_fix(self, command: Command) -> None:
+        if self.steps:
+            self.refuse(command, "after a run: make what follows it a run of its own")
+        if command.words[1:2] != ("all",):
+            self.refuse(command, "only of the group all")
+        self.fixes.append(command)
+
+    def thermo(self, command: Command) -> None:
+        self.control.set("output", "log_every", command.whole(0) or None)
+
+    def dump(self, command: Command) -> None:
+        if command.words[1:2] != ("all",):
+            self.refuse(command, "only of the group all")
+        self.control.set("output", "trajectory_every", command.whole(3))
+        self.note(command, "frames are written to the trajectory of the run")
+
+    def restart(self, command: Command) -> None:
+        self.control.set("output", "checkpoint_every", command.whole(0) or None)
+
+    def reset(self, command: Command) -> None:
+        if command.words != ("0",) or self.steps:
+            self.refuse(command, "only 0, before the run")
+
+    def end_fix(self, command: Command) -> None:
+        self.refuse(command, "not supported: make what follows it a run of its own")
+
+    def _finish(self) -> None:
+        timestep = self.units.timestep if self.timestep is None else self.timestep
+        self.control.set("integrator", "timestep", timestep)
+        self.control.set("run", "steps", self.steps)
+        self.control.set("integrator", "ensemble", "nve")
+        movers = 0
+        for fix in self.fixes:
+            style = fix.words[2] if len(fix.words) > 2 else ""
+            if style not in _FIXES:
+                self.refuse(fix, f"only the styles {', '.join(_FIXES)}")
+                continue
+            movers += style in ("nve", "nvt", "npt")
+            _FIXES[style](self, fix)
+        if movers != 1 and self.steps:
+            why = "one of fix nve, fix nvt and fix npt must move the atoms"
+            self.control.refused.append(f"{movers} fixes that move atoms: {why}")
+
+    # ---- Styles of fix; their values begin with the fourth word of the command
+
+    def at_constant_energy(self, fix: Command) -> None:
+        if len(fix.words) > 3:
+            self.refuse(fix, "fix nve has no further values")
+
+    def remove_momentum(self, fix: Command) -> None:
+        self.note(fix, "motion of the centre of mass is removed")
+
+    def nose_hoover(self, fix: Command) -> None:
+        values = self._options(fix, {"temp": 3, "iso": 3, "aniso": 3, "tchain": 1, "drag": 1})
+        if "temp" not in values:
+            self.refuse(fix, "needs temp Tstart Tstop Tdamp")
+            return
+        start, stop, damp = values["temp"]
+        if start != stop:
+            self.refuse(fix, "only one temperature: for others use annealing of a TOML file")
+        self.control.set("integrator", "ensemble", "nvt")
+        self.control.set("integrator", "temperature", start * self.units.temperature)
+        self.control.set("thermostat", "kind", "nose-hoover")
+        self.control.set("thermostat", "time_constant", damp * self.units.time)
+        if "tchain" in values:
+            self.control.set("thermostat", "chain_length", int(values["tchain"][0]))
+        if "drag" in values and values["drag"] != [0]:
+            self.refuse(fix, "drag is not supported")
+        self._barostat(fix, values)
+
+    def _barostat(self, fix: Command, values: dict[str, list[float]]) -> None:
+        found = [name for name in ("iso", "aniso") if name in values]
+        if fix.words[2] == "nvt" or len(found) != 1:
+            if fix.words[2] == "npt" or found:
+                self.refuse(fix, "fix npt needs iso or aniso, and fix nvt neither")
+            return
+        start, stop, damp = values[found[0]]
+        if start != stop:
+            self.refuse(fix, "only one pressure")
+        self.control.set("integrator", "ensemble", "npt")
+        self.control.set("barostat", "kind", "cell-rescaling")
+        self.control.set("barostat", "pressure", start * self.units.pressure)
+        self.control.set("barostat", "time_constant", damp * self.units.time)
+        if found[0] == "aniso":
+            self.control.set("barostat", "coupling", "anisotropic")
+        if self.units is UNITS["metal"]:
+            self.control.set("barostat", "compressibility", _METALS)
+        self.note(fix, "stochastic cell rescaling takes the place of the barostat; same ensemble")
+
+    def langevin(self, fix: Command) -> None:
+        if len(fix.words) != 7:
+            self.refuse(fix, "only Tstart Tstop damp seed")
+            return
+        start, stop, damp = (fix.number(place) for place in (3, 4, 5))
+        if start != stop or damp <= 0:
+            self.refuse(fix, "only one temperature, and a positive damp")
+            return
+        self.control.set("integrator", "ensemble", "nvt")
+        self.control.set("integrator", "temperature", start * self.units.temperature)
+        self.control.set("integrator", "friction", 1 / (damp * self.units.time))
+        self.control.set("integrator", "seed", fix.whole(6))
+        self.note(fix, "with fix nve: the integrator is Langevin-middle")
+
+    def _options(self, fix: Command, counts: dict[str, int]) -> dict[str, list[float]]:
+        """Values behind names; refused are other names, and such without their values."""
+        found, place = dict[str, list[float]](), 3
+        while place < len(fix.words):
+            name = fix.words[place]
+            if name not in counts:
+                self.refuse(fix, f"{name}: only {', '.join(counts)}")
+                return found
+            found[name] = [fix.number(place + 1 + k) for k in range(counts[name])]
+            place += 1 + counts[name]
+        return found
+
+
+_COMMANDS: dict[str, Callable[[_Dynamics, Command], None]] = {
+    "timestep": _Dynamics.set_timestep,
+    "run": _Dynamics.run,
+    "minimize": _Dynamics.minimize,
+    "velocity": _Dynamics.velocity,
+    "fix": _Dynamics.add_fix,
+    "unfix": _Dynamics.end_fix,
+    "undump": _Dynamics.end_fix,
+    "thermo": _Dynamics.thermo,
+    "dump": _Dynamics.dump,
+    "restart": _Dynamics.restart,
+    "reset_timestep": _Dynamics.reset,
+}
+_FIXES: dict[str, Callable[[_Dynamics, Command], None]] = {
+    "nve": _Dynamics.at_constant_energy,
+    "nvt": _Dynamics.nose_hoover,
+    "npt": _Dynamics.nose_hoover,
+    "langevin": _Dynamics.langevin,
+    "momentum": _Dynamics.remove_momentum,
+}
+DYNAMICS = (*_COMMANDS, *_NO_EFFECT, *_NOT_WRITTEN)

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The system of a LAMMPS input script: units, box, atoms, and pair_style with its coefficients.
+
+Sources: https://docs.lammps.org/Commands_all.html, and the page of each command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..description.box import reduce_box
+from ..description.system import System
+from ..description.topology import Topology
+from ..errors import InputError
+from ..reading.formats import (
+    CoordinateFormat,
+    Coordinates,
+    Described,
+    Expected,
+    Sources,
+    TopologyFormat,
+)
+from .data import STYLES, DataFile, read_data
+from .dynamics import DYNAMICS
+from .lattice import lattice_points, read_lattice
+from .pairs import Pairs
+from .script import Command, commands, is_script
+from .units import UNITS, Units
+
+F64 = npt.NDArray[np.float64]
+Block = tuple[float, float, float, float, float, float]
+
+
+class _Model:
+    """A script as it is read: what its commands have said so far."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.units: Units = UNITS["lj"]
+        self.style = "atomic"
+        self.atoms: DataFile | None = None
+        self.origin = np.zeros(3)
+        self.regions: dict[str, Block] = {}
+        self.lattice: tuple[float, F64] | None = None  # constant, and places in the cell
+        self.pairs = Pairs()
+        ran: Command | None = None
+        for command in commands(file):
+            if command.name in DYNAMICS:
+                ran = command if command.name in ("run", "minimize") else ran
+                continue
+            if command.name not in _SETUP:
+                raise command.error("this command is not supported")
+            if ran is not None:
+                raise command.error(
+                    f"after {ran.text} (line {ran.line}): make what follows that a run of its own"
+                )
+            _SETUP[command.name](self, command)
+
+    @property
+    def placed(self) -> DataFile:
+        """The atoms; InputError where there are none."""
+        if self.atoms is None or not len(self.atoms.types):
+            raise InputError(
+                "no atoms: use read_data, or create_box and create_atoms", file=self.file
+            )
+        return self.atoms
+
+    @property
+    def box(self) -> F64:
+        """(3, 3) nm, reduced rows."""
+        return reduce_box(self.placed.box * self.units.length)
+
+    def set_units(self, command: Command) -> None:
+        chosen = UNITS[command.only(*UNITS)]
+        if self.atoms is not None or self.regions or self.pairs.style is not None:
+            raise command.error("must come first")
+        self.units = chosen
+
+    def set_style(self, command: Command) -> None:
+        self.style = command.only(*STYLES)
+
+    def read_atoms(self, command: Command) -> None:
+        if len(command.words) != 1:
+            raise command.error("only the name of a file, without options")
+        if self.atoms is not None:
+            raise command.error("there is a box already")
+        self.atoms = read_data(command.path(0), self.style)
+
+    def set_lattice(self, command: Command) -> None:
+        self.lattice = read_lattice(command, in_density=self.units is UNITS["lj"])
+
+    def add_region(self, command: Command) -> None:
+        words = command.words
+        if (
+            len(words) not in (8, 10)
+            or words[1] != "block"
+            or (len(words) == 10 and words[8] != "units")
+        ):
+            raise command.error("only ID block xlo xhi ylo yhi zlo zhi, and units box or lattice")
+        scale = 1.0
+        if len(words) == 8 or words[9] == "lattice":
+            if self.lattice is None:
+                raise command.error("its lengths are in units of a lattice, and there is none")
+            scale = self.lattice[0]
+        elif words[9] != "box":
+            raise command.error("units must be box or lattice")
+        edges = [command.number(place) * scale for place in range(2, 8)]
+        if not all(low < high for low, high in zip(edges[::2], edges[1::2], strict=True)):
+            raise command.error("each upper edge must be above the lower one")
+        self.regions[words[0]] = (edges[0], edges[1], edges[2], edges[3], edges[4], edges[5])
+
+    def create_box(self, command: Command) -> None:
+        if len(command.words) != 2 or command.words[1] not in self.regions:
+            raise command.error("only a number of types and the ID of a region")
+        if self.atoms is not None:
+            raise command.error("there is a box already")
+        edges = np.array(self.regions[command.words[1]]).reshape(3, 2)
+        self.origin = edges[:, 0]
+        self.atoms = DataFile(np.diag(np.ptp(edges, axis=1)), max(command.whole(0), 1))
+
+    def create_atoms(self, command: Command) -> None:
+        kind = command.whole(0)
+        if self.atoms is None or self.lattice is None:
+            raise command.error("needs a lattice and a box")
+        if not 1 <= kind <= self.atoms.type_count:
+            raise command.error(f"types are 1 to {self.atoms.type_count}")
+        upper = self.origin + np.diag(self.atoms.box)
+        region = self.regions.get(command.words[2]) if len(command.words) == 3 else None
+        if command.words[1:2] == ("region",) and region is not None:
+            low, high = np.array(region).reshape(3, 2).T
+            low, high = np.maximum(low, self.origin), np.minimum(high, upper)
+        elif command.words[1:] == ("box",):
+            low, high = self.origin, upper
+        else:
+            raise command.error("only TYPE box, and TYPE region ID")
+        points = lattice_points(*self.lattice, low, high)
+        atoms = self.atoms
+        atoms.types = np.append(atoms.types, np.full(len(points), kind, dtype=np.int32))
+        atoms.charges = np.append(atoms.charges, np.zeros(len(points)))
+        atoms.positions = np.append(atoms.positions, points, axis=0)
+        atoms.velocities = None
+
+    def set_mass(self, command: Command) -> None:
+        if self.atoms is None:
+            raise command.error("there is no box yet")
+        mass = command.number(1)
+        if len(command.words) != 2 or mass <= 0:
+            raise command.error("only a type and a positive mass")
+        for kind in self.pairs.types(command, 0, self.atoms.type_count):
+            self.atoms.masses[kind] = mass
+
+    def set_pairs(self, command: Command) -> None:
+        self.pairs.set_style(command, self.units)
+
+    def set_coefficients(self, command: Command) -> None:
+        if self.atoms is None:
+            raise command.error("there is no box yet")
+        self.pairs.add(command, self.atoms.type_count)
+
+    def modify_pairs(self, command: Command) -> None:
+        self.pairs.modify(command)
+
+    def set_mesh(self, command: Command) -> None:
+        if not command.words or command.words[0] not in ("pppm", "ewald"):
+            raise command.error("only pppm and ewald")
+        self.pairs.mesh = command
+
+    def check_boundary(self, command: Command) -> None:
+        if command.words != ("p", "p", "p"):
+            raise command.error("only p p p")
+
+    def check_dimension(self, command: Command) -> None:
+        command.only("3")
+
+    def nothing(self, _: Command) -> None:
+        """For commands that have no bearing on the system."""
+
+
+_SETUP: dict[str, Callable[[_Model, Command], None]] = {
+    "units": _Model.set_units,
+    "atom_style": _Model.set_style,
+    "boundary": _Model.check_boundary,
+    "dimension": _Model.check_dimension,
+    "read_data": _Model.read_atoms,
+    "lattice": _Model.set_lattice,
+    "region": _Model.add_region,
+    "create_box": _Model.create_box,
+    "create_atoms": _Model.create_atoms,
+    "mass": _Model.set_mass,
+    "pair_style": _Model.set_pairs,
+    "pair_coeff": _Model.set_coefficients,
+    "pair_modify": _Model.modify_pairs,
+    "kspace_style": _Model.set_mesh,
+}
+
+
+def _read(sources: Sources) -> Described:
+    model = _Model(sources.topology)
+    atoms, units = model.placed, model.units
+    forces = model.pairs.forces(model.file, atoms, units)
+    masses = {kind: mass * units.mass for kind, mass in atoms.masses.items()} | forces.masses
+    missing = sorted(set(map(int, np.unique(atoms.types))) - masses.keys())
+    if missing:
+        raise InputError(f"type {missing[0]} has no mass", file=model.file)
+    each = np.array([masses[int(kind)] for kind in atoms.types])
+    topology = Topology.unnamed(each)
+    if forces.embedded is not None:
+        names = np.array(forces.embedded.functions.elements)[np.asarray(forces.embedded.types)]
+        topology = replace(topology, atom_names=names)
+    fields: dict[str, Any] = {
+        "nonbonded": forces.nonbonded,
+        "topology": topology,
+        "embedded": forces.embedded,
+    }
+    system = System.of(each, atoms.charges, atoms.types - 1, forces.a, forces.b, **fields)
+    return Described(system, box=model.box, complete=True, periodic=True)
+
+
+def _read_coordinates(file: str, expected: Expected) -> Coordinates:
+    model = _Model(file)
+    atoms, units = model.placed, model.units
+    if len(atoms.types) != expected.atoms:
+        message = f"{len(atoms.types)} atoms, but the topology has {expected.atoms}"
+        raise InputError(message, file=file)
+    velocities = None if atoms.velocities is None else atoms.velocities * units.velocity
+    return Coordinates(atoms.positions * units.length, velocities, model.box)
+
+
+SCRIPT = TopologyFormat("LAMMPS input script", is_script, _read)
+ATOMS = CoordinateFormat("LAMMPS input script", is_script, _read_coordinates)

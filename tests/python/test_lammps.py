@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LAMMPS input scripts and data files: systems, settings of runs, refusals, damage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from damage import fuzz
+from lammps_figures import METALS, crystal, potential, types
+
+import quiltmd
+from quiltmd import InputError, Nonbonded, Simulation, State, System
+from quiltmd.inputs import describe
+from quiltmd.inputs.control_files import is_control, read_control
+
+# The benchmark of LAMMPS with a smaller box; its energy per atom at the start is -6.7733681 there.
+LJ = """# 3d Lennard-Jones melt
+units        lj
+atom_style   atomic
+lattice      fcc 0.8442
+region       box block 0 5 0 5 0 5
+create_box   1 box
+create_atoms 1 box
+mass         1 1.0
+velocity     all create 1.44 87287 loop geom
+pair_style   lj/cut 2.5
+pair_coeff   1 1 1.0 1.0 2.5
+neighbor     0.3 bin
+neigh_modify delay 0 every 20 check no
+fix          1 all nve
+timestep     0.004
+run          100
+"""
+METAL = """units metal
+boundary p p p
+read_data alloy.data   # atoms
+pair_style eam/alloy
+pair_coeff * * setfl &
+    Cu Al
+fix 1 all npt temp 300 300 0.1 iso 1.0 1.0 0.5 tchain 5
+fix 2 all momentum 100 linear 1 1 1
+timestep 0.002
+thermo 10
+dump d all custom 50 frames.lammpstrj id x y z
+run 1000
+run 500
+"""
+ARGON_SIGMA, ARGON_EPSILON, ARGON_MASS = 0.34, 0.996, 39.948
+BOLTZMANN = 0.00831446261815324
+
+
+def data(style: str = "atomic", tilt: float = 0.0) -> str:
+    """The crystal of the made-up potentials as a data file, its atoms in the reverse order."""
+    places, edge = crystal()
+    kinds = types(METALS["setfl"], len(places))
+    values = {"atomic": "", "charge": " 0.0", "full": " 0.0"}[style]
+    molecule = "1 " if style == "full" else ""
+    rows = [
+        f"{k + 1} {molecule}{kind + 1}{values} {x:.8f} {y:.8f} {z:.8f} 0 0 -1"
+        for k, ((x, y, z), kind) in enumerate(zip(places, kinds, strict=True))
+    ]
+    edges = "".join(f"0.0 {edge} {axis}lo {axis}hi\n" for axis in "xyz")
+    tilts = f"{tilt} 0.0 0.0 xy xz yz\n" if tilt else ""
+    velocities = "\n".join(f"{k + 1} {0.1 * k} 0 -1" for k in range(len(rows)))
+    return (
+        f"made up\n\n{len(rows)} atoms\n2 atom types\n\n{edges}{tilts}\nMasses\n\n"
+        "1 63.55 # Cu\n2 26.98\n\n"
+        f"Atoms # {style}\n\n" + "\n".join(rows[::-1]) + f"\n\nVelocities\n\n{velocities}\n"
+    )
+
+
+def write(folder: Path, script: str = METAL, atoms: str | None = None) -> Path:
+    (folder / "alloy.data").write_text(data() if atoms is None else atoms)
+    for name in METALS:
+        (folder / name).write_text(potential(name))
+    (folder / "in.script").write_text(script)
+    return folder / "in.script"
+
+
+def loaded(file: Path) -> tuple[System, State]:
+    return quiltmd.load(file, file)
+
+
+def test_the_benchmark_of_lennard_jones_has_its_energy(tmp_path: Path) -> None:
+    system, state = loaded(write(tmp_path, LJ))
+    assert system.atoms == 500
+    energy = Simulation(system, state).energies()["lj"] / ARGON_EPSILON / system.atoms
+    assert energy == pytest.approx(-6.7733681, abs=1e-6)
+    assert state.box[0, 0] == pytest.approx(ARGON_SIGMA * 5 * (4 / 0.8442) ** (1 / 3), rel=1e-12)
+
+
+def test_settings_of_reduced_units(tmp_path: Path) -> None:
+    file = write(tmp_path, LJ)
+    assert is_control(file)
+    control = read_control(file)
+    assert control is not None
+    assert control.refused == []
+    time = ARGON_SIGMA * np.sqrt(ARGON_MASS / ARGON_EPSILON)
+    assert control.settings["integrator"]["timestep"] == pytest.approx(0.004 * time)
+    assert control.settings["integrator"]["ensemble"] == "nve"
+    kelvin = control.settings["run"]["start_temperature"]
+    assert kelvin == pytest.approx(1.44 * ARGON_EPSILON / BOLTZMANN)
+    assert control.settings["run"]["steps"] == 100
+
+
+def test_an_alloy_of_a_data_file(tmp_path: Path) -> None:
+    system, state = loaded(write(tmp_path))
+    places, edge = crystal()
+    assert state.positions == pytest.approx(places / 10)
+    assert np.diag(state.box) == pytest.approx(edge / 10)
+    assert state.velocities[:, 0] == pytest.approx(0.01 * np.arange(len(places)))
+    kinds = types(METALS["setfl"], len(places))
+    again = quiltmd.embedded_system(
+        quiltmd.read_eam(tmp_path / "setfl"), [("Cu", "Al")[kind] for kind in kinds]
+    )
+    assert (system.masses == again.masses).all()
+    assert set(system.topology.atom_names) == {"Cu", "Al"}
+    expected = quiltmd.reference(again, state)[0]["potential"]
+    assert quiltmd.reference(system, state)[0]["potential"] == pytest.approx(expected, rel=1e-12)
+
+
+def test_settings_at_constant_pressure(tmp_path: Path) -> None:
+    control = read_control(write(tmp_path))
+    assert control is not None
+    assert control.refused == []
+    settings = control.settings
+    assert settings["integrator"] | {"timestep": 0.002, "ensemble": "npt"} == settings["integrator"]
+    thermostat = {"kind": "nose-hoover", "time_constant": 0.1, "chain_length": 5}
+    assert settings["thermostat"] == thermostat
+    barostat = {"kind": "cell-rescaling", "pressure": 1.0, "time_constant": 0.5}
+    assert settings["barostat"] == barostat | {"compressibility": 1e-6}
+    assert settings["output"] == {"trajectory_every": 50, "log_every": 10}
+    assert settings["run"]["steps"] == 1500
+
+
+@pytest.mark.parametrize("style", ["charge", "full"])
+def test_styles_of_atoms(tmp_path: Path, style: str) -> None:
+    script = METAL.replace("boundary", f"atom_style {style}\nboundary")
+    system, _ = loaded(write(tmp_path, script, data(style)))
+    assert system.embedded is not None
+
+
+def test_charges_by_pme_in_a_skewed_box(tmp_path: Path) -> None:
+    atoms = (
+        "ions\n2 atoms\n2 atom types\n0 20 xlo xhi\n0 20 ylo yhi\n0 20 zlo zhi\n3 0 0 xy xz yz\n"
+    )
+    atoms += "Masses\n\n1 23\n2 35.5\n\nAtoms\n\n1 1 1.0 1 2 3\n2 2 -1.0 4 2 3\n"
+    script = (
+        "units real\natom_style charge\nread_data alloy.data\npair_style lj/cut/coul/long 9.0\n"
+        "pair_coeff 1 1 0.1 2.5\npair_coeff 2 2 0.2 4.0\npair_modify mix arithmetic tail yes\n"
+        "kspace_style pppm 1e-4\nfix 1 all nve\nfix 2 all langevin 300 300 100.0 48279\nrun 10\n"
+    )
+    file = write(tmp_path, script, atoms)
+    system, state = loaded(file)
+    assert system.nonbonded == Nonbonded(method="pme", cutoff=0.9, dispersion_correction=True)
+    assert state.box[1, 0] == pytest.approx(0.3)
+    sigma, epsilon = 0.325, 4.184 * np.sqrt(0.02)
+    assert system.lj_a[0, 1] == pytest.approx(4 * epsilon * sigma**12)
+    assert system.lj_b[0, 1] == pytest.approx(4 * epsilon * sigma**6)
+    control = read_control(file)
+    assert control is not None
+    assert control.settings["integrator"]["friction"] == pytest.approx(10)
+    assert control.settings["integrator"]["timestep"] == 0.001
+
+
+def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
+    (tmp_path / "Al").write_text(potential("funcfl").replace("29 63.55", "13 26.98"))
+    script = (
+        "units metal\nlattice bcc 3.0\nregion all block 0 6 0 4 0 4\n"
+        "region half block 0 3 0 4 0 4\n"
+        "region rest block 9 18 0 12 0 12 units box\ncreate_box 2 all\n"
+        "create_atoms 1 region half\ncreate_atoms 2 region rest\n"
+        "pair_style eam\npair_coeff 1 1 funcfl\npair_coeff 2*2 2 Al\n"
+    )
+    system, _ = loaded(write(tmp_path, script))
+    assert np.bincount(system.masses.astype(int))[[26, 63]].tolist() == [96, 96]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("units metal", "units si"), "line 1: units si: only metal, real, lj"),
+        (("p p p", "p p f"), "line 2: .*only p p p"),
+        (("eam/alloy", "reaxff"), "line 4: .*not supported"),
+        (("* * setfl", "* * missing"), "missing.*cannot be read"),
+        (("    Cu Al", "    Cu"), "line 5: .*2 elements"),
+        (("    Cu Al", "    Cu Zr"), "type 2 is Zr; the potential has Cu, Al"),
+        (("thermo 10", "variable x equal 1"), "line 10: variable"),
+        (("thermo 10", "compute p all pressure"), "line 10: compute .*not supported"),
+        (("thermo 10", "run 10\nmass 1 3.0"), "line 11: mass 1 3.0: after run 10"),
+        (("thermo 10", "thermo ${often}"), "line 10: .*variables are not supported"),
+    ],
+)
+def test_scripts_are_refused_with_the_line(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    file = write(tmp_path, METAL.replace(*change))
+    with pytest.raises(InputError, match=message):
+        describe(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        (("fix 2 all momentum 100", "fix 2 all rigid/nvt"), "only the styles nve"),
+        (("fix 2 all", "fix 2 mobile"), "only of the group all"),
+        (("300 300", "300 900"), "only one temperature"),
+        (("run 500", "unfix 1"), "make what follows it a run of its own"),
+        (("run 500", "minimize 0 0 10 10"), "a minimisation after a run"),
+        (("fix 1 all npt", "fix 1 all nve\nfix 3 all npt"), "2 fixes that move atoms"),
+    ],
+)
+def test_dynamics_is_refused_by_name(tmp_path: Path, change: tuple[str, str], refused: str) -> None:
+    control = read_control(write(tmp_path, METAL.replace(*change)))
+    assert control is not None
+    assert any(refused in line for line in control.refused)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("2 atom types", "2 bonds\n2 atom types"), "bonded terms are not supported"),
+        (("Masses", "Bond Coeffs"), "'Bond Coeffs' is not supported"),
+        (("Atoms # atomic", "Atoms # full"), "atoms are of the style full, not atomic"),
+        (("108 atoms", "109 atoms"), "108 rows up to here, not 109"),
+        (("\n108 1 ", "\n107 1 "), "each once"),
+        (("xlo xhi", "xlo xhi nothing"), "header .* is not supported"),
+        (("1 63.55", "1 -63.55"), "expected a type and its mass"),
+    ],
+)
+def test_data_files_are_refused_with_the_line(
+    tmp_path: Path, change: tuple[str, str], message: str
+) -> None:
+    with pytest.raises(InputError, match=rf"alloy.data, line \d+: .*{message}"):
+        describe(write(tmp_path, METAL, data().replace(*change)))
+
+
+@pytest.mark.parametrize("name", ["alloy.data", "in.script", "setfl"])
+def test_damaged_files(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path)
+
+    def read(damaged: Path) -> None:
+        if name == "setfl":
+            quiltmd.read_eam(damaged)
+        elif name == "in.script":
+            describe(damaged)
+            read_control(damaged)
+        else:
+            loaded(file)
+
+    original = (tmp_path / name).read_bytes()
+    fuzz(read, tmp_path / name, original, 30)
