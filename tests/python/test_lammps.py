@@ -207,7 +207,7 @@ def test_scripts_are_refused_with_the_line(
         (("fix 2 all momentum 100", "fix 2 all rigid/nvt"), "only the styles nve"),
         (("fix 2 all", "fix 2 mobile"), "only of the group all"),
         (("300 300", "300 900"), "only one temperature"),
-        (("run 500", "unfix 1"), "make what follows it a run of its own"),
+        (("run 500", "unfix 1"), "use a separate script for what follows"),
         (("run 500", "minimize 0 0 10 10"), "a minimisation after a run"),
         (("fix 1 all npt", "fix 1 all nve\nfix 3 all npt"), "2 fixes that move atoms"),
     ],

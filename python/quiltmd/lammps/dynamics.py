@@ -55,7 +55,9 @@ class _Dynamics:
 
     def set_timestep(self, command: Command) -> None:
         if self.steps:
-            self.refuse(command, "after a run: make what follows it a run of its own")
+            self.refuse(
+                command, "not supported after a run: use a separate script for what follows"
+            )
         self.timestep = command.number(0) * self.units.time
 
     def run(self, command: Command) -> None:
@@ -67,7 +69,10 @@ class _Dynamics:
 
     def minimize(self, command: Command) -> None:
         if self.steps:
-            self.refuse(command, "a minimisation after a run: make it a run of its own, before it")
+            self.refuse(
+                command,
+                "a minimisation after a run is not supported: put it into a separate script",
+            )
         self.control.set("run", "minimize", True)
         self.control.set("run", "minimize_iterations", command.whole(2))
         why = "by L-BFGS, which ends where the largest force is below minimize_tolerance"
@@ -75,7 +80,9 @@ class _Dynamics:
 
     def velocity(self, command: Command) -> None:
         if self.steps:
-            self.refuse(command, "after a run: make what follows it a run of its own")
+            self.refuse(
+                command, "not supported after a run: use a separate script for what follows"
+            )
         elif command.words[:2] == ("all", "create"):
             kelvin = command.number(2) * self.units.temperature
             self.control.set("run", "start_temperature", kelvin)
@@ -87,7 +94,9 @@ class _Dynamics:
 
     def add_fix(self, command: Command) -> None:
         if self.steps:
-            self.refuse(command, "after a run: make what follows it a run of its own")
+            self.refuse(
+                command, "not supported after a run: use a separate script for what follows"
+            )
         if command.words[1:2] != ("all",):
             self.refuse(command, "only of the group all")
         self.fixes.append(command)
@@ -109,7 +118,7 @@ class _Dynamics:
             self.refuse(command, "only 0, before the run")
 
     def end_fix(self, command: Command) -> None:
-        self.refuse(command, "not supported: make what follows it a run of its own")
+        self.refuse(command, "not supported: use a separate script for what follows")
 
     def _finish(self) -> None:
         timestep = self.units.timestep if self.timestep is None else self.timestep
