@@ -93,16 +93,56 @@ def hybrid(
         that cannot change: constraints, bonds or exclusions between mapped atoms, torsion maps,
         virtual sites, or pair interactions without a combination rule.
     """
-    (a, place_a), (b, place_b) = first, last
-    for system in (a, b):
-        refuse_other_parts(system, "made into a hybrid")
-    atoms = map_atoms(a, b, read_mapping(mapping))
+    (a, place), (b, place_b) = first, last
     schedule = {"coulomb": coulomb, "vdw": vdw, "bonded": bonded}
     if len({len(column) for column in schedule.values()}) > 1:
         raise InputError("coulomb, vdw and bonded: each state has one lambda of each")
     if not 0 <= state < len(vdw):
         raise InputError(f"there is no state {state}, only 0 to {len(vdw) - 1}")
     soft = SoftCores(alpha, least_sigma, alpha_coulomb)
+    made = _made(a, SecondMolecule(b, place_b, mapping), schedule, state, soft)
+    return made.system, State.start(made.system, made.place(place.positions), place.box)
+
+
+@dataclass(frozen=True)
+class SecondMolecule:
+    """What a system turns into: the arguments `last` and `mapping` of `hybrid`."""
+
+    system: System
+    state: State
+    mapping: Mapping[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str]
+
+    def joined_to(self, system: System) -> Hybrid:
+        """The system that turns into it, with the default schedule; InputError as for `hybrid`."""
+        schedule = dict.fromkeys(("coulomb", "vdw", "bonded"), LAMBDAS)
+        return _made(system, self, schedule, 0, SoftCores())
+
+
+@dataclass(frozen=True)
+class Hybrid:
+    """A system that turns into another molecule, and where the atoms that appear are put."""
+
+    system: System
+    first: System
+    _second: SecondMolecule
+    _atoms: HybridMap
+
+    def place(self, positions: F64) -> F64:
+        """Positions (atoms of the hybrid, 3), nm, from those of the first system."""
+        return _positions(positions, self._second.state.positions, self._atoms)
+
+
+def _made(
+    a: System,
+    second: SecondMolecule,
+    schedule: Mapping[str, Sequence[float]],
+    state: int,
+    soft: SoftCores,
+) -> Hybrid:
+    b = second.system
+    for system in (a, b):
+        refuse_other_parts(system, "made into a hybrid")
+    atoms = map_atoms(a, b, read_mapping(second.mapping))
     made = _merged(a, b, atoms, hybrid_types(a, b), schedule, state, soft)
     change = _change_of_charge(made)
     if abs(change) > _SAME_CHARGE:
@@ -110,9 +150,9 @@ def hybrid(
             f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
             "size of the periodic box, and no correction is applied",
             QuiltWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
-    return made, State.start(made, _positions(place_a, place_b, atoms), place_a.box)
+    return Hybrid(made, a, second, atoms)
 
 
 def with_second_states(a: System, b: System, where: npt.NDArray[np.integer[Any]]) -> System:
@@ -333,11 +373,11 @@ def _topology(a: System, b: System, atoms: HybridMap) -> Topology:
     )
 
 
-def _positions(first: State, last: State, atoms: HybridMap) -> F64:
+def _positions(first: F64, last: F64, atoms: HybridMap) -> F64:
     """Positions of the first system; atoms that appear are placed by superposing mapped atoms."""
-    here, there = first.positions[atoms.mapped_first], last.positions[atoms.mapped_last]
+    here, there = first[atoms.mapped_first], last[atoms.mapped_last]
     middle, other = here.mean(axis=0), there.mean(axis=0)
     u, _, v = np.linalg.svd((there - other).T @ (here - middle))
     mirror = np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))])
-    placed = (last.positions[atoms.appearing] - other) @ (u @ mirror @ v) + middle
-    return np.concatenate([first.positions, placed])
+    placed = (last[atoms.appearing] - other) @ (u @ mirror @ v) + middle
+    return np.concatenate([first, placed])

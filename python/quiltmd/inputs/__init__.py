@@ -24,6 +24,7 @@ from ..charmm.topology import PSF
 from ..description.box import box_from_lengths_angles
 from ..description.checks import any_case
 from ..description.electric_field import apply_electric_field
+from ..description.hybrid import Hybrid, SecondMolecule
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint, Scaling, restrain
@@ -35,6 +36,7 @@ from ..gromacs import coordinates as gromacs_coordinates
 from ..gromacs.topology import TOP
 from ..lammps.topology import ATOMS, SCRIPT
 from ..openmm import files as openmm_files
+from ..outputs.checkpoint import read_checkpoint
 from ..reading import pdb
 from ..reading.fixed_width import read_bytes
 from ..reading.formats import (
@@ -113,6 +115,7 @@ def load(
     electric_field: Sequence[float] | None = None,
     velocities: Path | None = None,
     second_states: bool = False,
+    second: SecondMolecule | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
@@ -158,6 +161,9 @@ def load(
     second_states:
         Whether second states (B states) of a GROMACS topology become the `alchemy` of the system;
         otherwise they have no effect, and a warning says so.
+    second:
+        The molecule that one of the system turns into, as by `hybrid`.  Coordinates
+        have the atoms of the topology; those of a checkpoint may have the atoms of the hybrid.
     say:
         Called with a line for the user if the topology is from the cache.
 
@@ -184,7 +190,9 @@ def load(
     described = cached(files, [*defines, constraints, rigid_water, hydrogen_mass], read, say)
     _warn(described)
     system = described.system if second_states else _first_states(described.system, topology)
-    frames_of = _Frames(system, described, box)
+    hybrid = None if second is None else second.joined_to(system)
+    system = system if hybrid is None else hybrid.system
+    frames_of = _Frames(system, described, box, hybrid)
     state = frames_of.state(coordinates, frame)
     system = with_names_of(system, coordinates, frame)
     if velocities is not None:
@@ -267,13 +275,31 @@ class _Frames:
     system: System
     described: Described
     box: npt.ArrayLike | None
+    hybrid: Hybrid | None = None
 
     def state(self, file: Path | Any, frame: int) -> State:
         """A frame, counted from 0, in the box that holds."""
+        if self.hybrid is None or self._is_of_hybrid(file):
+            found = self._read(file, frame, self.system)
+            velocities, positions = found.velocities, found.positions
+        else:
+            found = self._read(file, frame, self.hybrid.first)
+            velocities, positions = None, self.hybrid.place(found.positions)
+        return State.start(self.system, positions, self._cell(found.box), velocities)
+
+    def _read(self, file: Path | Any, frame: int, system: System) -> Coordinates:
         counts = self.box is None and self.described.periodic is not False
-        expected = Expected(self.system.atoms, frame, self.described.box_angle, counts)
-        found = read_coordinates(file, expected, self.system)
-        return State.start(self.system, found.positions, self._cell(found.box), found.velocities)
+        expected = Expected(system.atoms, frame, self.described.box_angle, counts)
+        return read_coordinates(file, expected, system)
+
+    def _is_of_hybrid(self, file: Path | Any) -> bool:
+        """Whether a checkpoint of this program has the atoms of the hybrid, not of the topology."""
+        if not is_path(file):
+            return False
+        path = checkpoints.find_state(file)
+        if not checkpoints.is_checkpoint(path):
+            return False
+        return len(read_checkpoint(path).state.positions) == self.system.atoms
 
     def _cell(self, found: _Box | None) -> _Box | None:
         """The box given, else that of the coordinates if it counts, else the topology's."""

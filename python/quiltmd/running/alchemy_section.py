@@ -14,10 +14,13 @@ from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular
 from ..description.boresch import BoreschRestraint
 from ..description.checks import LAST_STEP
 from ..description.decoupling import decouple
+from ..description.hybrid import LAMBDAS, SoftCores
 from ..description.selection import select
+from ..description.settings import OnResume
 from ..description.system import System
 from ..description.units import Degrees, Nanometres
 from ..errors import QuiltError
+from .second_section import SecondSection
 from .section import Section
 
 SECOND_STATES = "second states"
@@ -62,9 +65,14 @@ class AlchemySection(Section):
     A run is of one state of the schedule, and writes the energies of all.
     """
 
-    atoms: str = Field(
+    atoms: str | None = Field(
+        default=None,
         description="Selection of the alchemical atoms, such as 'resname LIG'; or 'second states': "
         "atoms and terms change into the second states (B states) of a GROMACS topology."
+        " Required without [alchemy.second].",
+    )
+    second: Annotated[SecondSection | None, OnResume.NOT_COMPARED] = Field(
+        default=None, description="The molecule that one of the system turns into."
     )
     state: int = Field(default=0, ge=0, description="State to simulate, counted from 0.")
     coulomb: _Lambdas = Field(
@@ -102,6 +110,24 @@ class AlchemySection(Section):
         default=500, ge=1, le=LAST_STEP, description="Steps between rows of dhdl.csv and dhdl.xvg."
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _second_molecules_have_defaults_of_their_own(cls, given: Any) -> Any:
+        """Those of `hybrid`: all lambdas together, with a soft core of charges."""
+        if not isinstance(given, dict) or given.get("second") is None:
+            return given
+        columns = dict.fromkeys(("coulomb", "vdw", "bonded"), LAMBDAS)
+        return {**columns, "alpha_coulomb": SoftCores.alpha_coulomb, **given}
+
+    @model_validator(mode="after")
+    def _says_what_changes(self) -> AlchemySection:
+        if (self.atoms is None) == (self.second is None):
+            raise ValueError(
+                "give either atoms, a selection, or [alchemy.second], a molecule that one of the "
+                "system turns into"
+            )
+        return self
+
     @model_validator(mode="after")
     def _has_both_lambdas_of_each_state(self) -> AlchemySection:
         if len(self.coulomb) != len(self.vdw):
@@ -111,10 +137,16 @@ class AlchemySection(Section):
             )
         if self.restraint is not None and self.boresch is None:
             raise ValueError("restraint has no effect without [alchemy.boresch]")
-        if self.bonded is not None and not self.of_second_states:
-            raise ValueError("bonded has no effect without atoms = 'second states'")
-        if self.boresch is not None and self.of_second_states:
+        if self.bonded is not None and not self.changes_terms:
+            raise ValueError(
+                "bonded has no effect without atoms = 'second states' or [alchemy.second]"
+            )
+        if self.boresch is not None and self.changes_terms:
             raise ValueError("second states cannot be combined with [alchemy.boresch]")
+        if self.changes_terms and self.intramolecular != "keep":
+            raise ValueError(
+                "intramolecular has no effect with second states, nor with [alchemy.second]"
+            )
         if self.bonded is not None and len(self.bonded) != len(self.vdw):
             raise ValueError(
                 f"there are {len(self.bonded)} lambdas in bonded and {len(self.vdw)} in vdw: give "
@@ -130,7 +162,7 @@ class AlchemySection(Section):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the lambdas in the columns of `states`."""
-        third = {"bonded": self.of_second_states, "restraint": self.boresch is not None}
+        third = {"bonded": self.changes_terms, "restraint": self.boresch is not None}
         return ("coulomb", "vdw", *(name for name, is_there in third.items() if is_there))
 
     @property
@@ -139,10 +171,15 @@ class AlchemySection(Section):
         return self.atoms == SECOND_STATES
 
     @property
+    def changes_terms(self) -> bool:
+        """Whether bonded terms may change: with second states, or a second molecule."""
+        return self.of_second_states or self.second is not None
+
+    @property
     def states(self) -> npt.NDArray[np.float64]:
         """(K, 2), or (K, 3) with a restraint or second states: the schedule."""
         columns = [self.coulomb, self.vdw]
-        if self.of_second_states:
+        if self.changes_terms:
             columns.append(self.bonded or self.vdw)
         if self.boresch is not None:
             columns.append(self.restraint or (1.0,) * len(self.vdw))
@@ -150,9 +187,9 @@ class AlchemySection(Section):
 
     def apply(self, system: System) -> System:
         """The system with these atoms."""
-        if self.of_second_states:
+        if self.atoms is None or self.of_second_states:
             return self._with_second_states(system)
-        others = {"atoms", "every", "restraint", "boresch", "bonded"}
+        others = {"atoms", "second", "every", "restraint", "boresch", "bonded"}
         settings: dict[str, Any] = self.model_dump(exclude=others)
         if self.boresch is not None:
             settings["restraint"] = self.boresch.build(system)

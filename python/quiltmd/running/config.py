@@ -42,7 +42,6 @@ from ..engine.execution import PATCH_REACH_BY_NAME, Execution
 from ..engine.places import listed_ranks
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
-from ..inputs import included_files
 from ..outputs.files import read_file, reading
 from .alchemy_section import AlchemySection
 from .annealing import Annealing, Condition, Curve, TemperaturesOfGroups
@@ -57,11 +56,14 @@ from .dynamics_sections import (
 )
 from .external_section import ExternalSection
 from .faults import describe
+from .input_hashes import files_beside
 from .older_names import with_present_names
-from .output_sections import TRAJECTORY, OutputSection, TrajectorySection, tables_of
+from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
+from .paths import make_absolute
 from .reporter_section import ReporterSection
 from .restraints_section import RestraintsSection
 from .run_section import RunSection
+from .second_section import SecondSection
 from .section import Section
 from .setting_fields import (
     as_json,
@@ -83,16 +85,7 @@ else:
 
 _TRAJECTORY_EVERY = 1000
 REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins et al. (2015) propose
-
-_PATHS = (
-    ("system", "topology"),
-    ("system", "coordinates"),
-    ("system", "velocities"),
-    ("system", "parameters"),
-    ("system", "reference"),
-    ("output", "dir"),
-    ("workers", "key"),
-)
+SECOND = "second/"  # begins names of inputs of [alchemy.second]
 
 
 class Config(Section):
@@ -375,16 +368,15 @@ class Config(Section):
         numbered = {f"parameters-{k}": file for k, file in enumerate(system.parameters, start=1)}
         optional = {"velocities": system.velocities, "reference": system.reference}
         given = {name: file for name, file in optional.items() if file is not None}
+        second = {} if self.second is None else self.second.input_files()
+        given |= {f"{SECOND}{name}": file for name, file in second.items()}
         return {"topology": system.topology, "coordinates": system.coordinates, **given, **numbered}
 
     def included_files(self) -> dict[str, Path]:
-        """Files that the topology includes from its own folder, by their names there."""
-        folder = Path(os.path.abspath(self.system.topology)).parent
-        found = (
-            Path(os.path.abspath(file))
-            for file in included_files(self.system.topology, self.system.defines)
-        )
-        return {str(file.relative_to(folder)): file for file in found if folder in file.parents}
+        """Files that topologies include from their own folders, by their names there."""
+        found = files_beside(self.system.topology, self.system.defines)
+        second = {} if self.second is None else self.second.included_files()
+        return found | {f"{SECOND}{name}": file for name, file in second.items()}
 
     def with_inputs(self, files: dict[str, Path]) -> Config:
         """A copy with other paths to the inputs, named as by `input_files`."""
@@ -393,7 +385,22 @@ class Config(Section):
         paths["parameters"] = tuple(
             file for name, file in files.items() if name.startswith("parameters-")
         )
-        return self.model_copy(update={"system": self.system.model_copy(update=paths)})
+        changed: dict[str, Section] = {"system": self.system.model_copy(update=paths)}
+        if self.second is not None:
+            assert self.alchemy is not None
+            others = {
+                name.removeprefix(SECOND): file
+                for name, file in files.items()
+                if name.startswith(SECOND)
+            }
+            second = self.second.with_inputs(others)
+            changed["alchemy"] = self.alchemy.model_copy(update={"second": second})
+        return self.model_copy(update=changed)
+
+    @property
+    def second(self) -> SecondSection | None:
+        """The molecule that one of the system turns into."""
+        return None if self.alchemy is None else self.alchemy.second
 
     def as_toml(self, folder: Path) -> str:
         """All settings that have a use, defaults too, for a file in that folder.
@@ -446,17 +453,7 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise QuiltError(f"{path}: not valid TOML: {error}") from None
     settings = with_present_names(settings, str(path))
     folder = path.absolute().parent
-    for section, key in _PATHS:
-        value = settings.get(section)
-        if isinstance(value, dict) and isinstance(value.get(key), str):
-            value[key] = os.path.normpath(folder / value[key])
-        elif isinstance(value, dict) and isinstance(value.get(key), list):
-            value[key] = [
-                os.path.normpath(folder / item) if isinstance(item, str) else item
-                for item in value[key]
-            ]
-    for table in (*tables_of(settings, "reporter"), *tables_of(settings, "external")):
-        table["path"] = os.path.normpath(folder / str(table.get("path", "")))
+    make_absolute(settings, folder)
     return settings
 
 

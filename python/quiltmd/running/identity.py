@@ -13,8 +13,8 @@ from typing import Any
 from ..description.state import State
 from ..errors import QuiltError
 from ..inputs import included_files
-from ..outputs.files import hash_file, reading
 from .config import Config
+from .input_hashes import file_hash
 from .older_names import kept_by_present_names
 from .setting_fields import defaults
 
@@ -28,12 +28,13 @@ _FILES = {
     "includes": "a file that the topology includes",
     "velocities": "the velocities file",
     "reference": "the reference file",
+    "second": "a file or macro of [alchemy.second]",
 }
 
 
 def provenance_of(config: Config, state: State) -> dict[str, Any]:
     """Hashes of the inputs, and the settings that must stay."""
-    system = config.system
+    system, second = config.system, config.second
     return {
         "topology": file_hash(system.topology),
         "coordinates": file_hash(system.coordinates),
@@ -43,6 +44,7 @@ def provenance_of(config: Config, state: State) -> dict[str, Any]:
         ],
         "velocities": None if system.velocities is None else file_hash(system.velocities),
         "reference": None if system.reference is None else file_hash(system.reference),
+        "second": None if second is None else second.identity(),
         "physics": config.physics(state.box),
         "outputs": config.outputs(),
     }
@@ -55,6 +57,7 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any], otherwise: str) 
     """
     # Entries that checkpoints of earlier versions lack; they did not record includes.
     absent = {"parameters": [], "includes": now["includes"], "velocities": None, "reference": None}
+    absent["second"] = None
     before = absent | before
     changes = [words for name, words in _FILES.items() if before[name] != now[name]]
     changes += changed_settings(before, now)
@@ -63,12 +66,6 @@ def refuse_changes(before: dict[str, Any], now: dict[str, Any], otherwise: str) 
         raise QuiltError(
             f"cannot resume, the run would not be the same: changed {names}{otherwise}"
         )
-
-
-def file_hash(path: Path) -> str:
-    """SHA-256 of an input, in hexadecimal; QuiltError if it cannot be read."""
-    with reading(path):
-        return hash_file(path)
 
 
 def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:

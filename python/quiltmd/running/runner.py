@@ -28,7 +28,7 @@ from ..outputs.files import writing
 from ..outputs.reporters import CheckpointReporter, Reporter
 from ..workers.factory import make_engine
 from .before import check_reporters, check_selections, warn_of_frames, warn_of_no_effect
-from .config import REPARTITIONED_HYDROGEN_MASS, Config, build_config, merge
+from .config import REPARTITIONED_HYDROGEN_MASS, SECOND, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
 from .hills import Hills
@@ -203,15 +203,19 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
 
 def load_system(config: Config, frame: int | None = None) -> tuple[System, State]:
     """The system of a run, and its state at the start: a frame of the coordinates."""
+    settings: dict[str, Any] = {
+        "constraints": config.system.constraints,
+        "rigid_water": config.system.rigid_water,
+        "hydrogen_mass": REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
+        "say": say,
+    }
+    second = None if config.second is None else config.second.load(**settings)
     system, state = load(
         config.system.topology,
         config.system.coordinates,
         parameters=config.system.parameters,
         defines=config.system.defines,
         box=config.system.box,
-        constraints=config.system.constraints,
-        rigid_water=config.system.rigid_water,
-        hydrogen_mass=REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
         frame=(config.system.frame or 0) if frame is None else frame,
         restraints=config.restraint,
         velocities=config.system.velocities,
@@ -220,7 +224,8 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         solvent=config.solvent.build(),
         electric_field=config.system.electric_field,
         second_states=config.alchemy is not None and config.alchemy.of_second_states,
-        say=say,
+        second=second,
+        **settings,
     )
     if config.metadynamics is not None:
         config.metadynamics.axes(system)  # refuses variables that the system does not have
@@ -246,7 +251,13 @@ def find_inputs(config: Config, folder: Folder) -> None:
     if missing:
         paths = ", ".join(str(files[name]) for name in missing)
         # All parameter files are named again where one is missing.
-        flags = ["parameters" if name.startswith("parameters-") else name for name in missing]
+        named = [name for name in missing if not name.startswith(SECOND)]
+        if not named:
+            raise QuiltError(
+                f"the inputs of this run are missing ({paths}): if they have moved, give their new "
+                f"paths in [alchemy.second] of {folder.config}"
+            )
+        flags = ["parameters" if name.startswith("parameters-") else name for name in named]
         options = " ".join(f"--{flag} FILE" for flag in dict.fromkeys(flags))
         raise QuiltError(
             f"the inputs of this run are missing ({paths}): if they have moved, give their new "

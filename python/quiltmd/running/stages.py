@@ -40,7 +40,7 @@ from .identity import changed_settings
 from .output_sections import stage_folder
 from .progress import say, warn
 from .runner import Outcome
-from .setting_fields import as_spelt, may_change
+from .setting_fields import as_json, as_spelt, may_change
 from .unused import unused_settings
 
 _NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
@@ -422,9 +422,11 @@ def _with_inputs(settings: dict[str, Any], moved: Config) -> dict[str, Any]:
     """Settings with inputs where they are now."""
     system = moved.system
     names = ("topology", "coordinates", "velocities", "reference")
-    flags = {("system", name): getattr(system, name) for name in names}
+    flags: dict[tuple[str, str], Any] = {("system", name): getattr(system, name) for name in names}
     if system.parameters:
         flags["system", "parameters"] = list(system.parameters)
+    if moved.second is not None:
+        flags["alchemy", "second"] = as_json(moved.second)
     return merge(settings, flags)
 
 
