@@ -307,33 +307,35 @@ def _rest(entries: Entries) -> None:
     entries.tell("constraints have their own tolerance", "tol")
     entries.tell("waters are identified by their atoms", "watnam", "owtnm", "hwtnm1", "hwtnm2")
     entries.tell("Quilt chooses this", "vlimit", "jfastw", "mdinfo_flush_interval", "t")
-    entries.refuse("forces act in every step", "nrespa", unless=is_one)
     why = "scaling factors are those of the topology, otherwise 1.2 and 2"
     entries.refuse(why, "scee", unless=lambda word: number_of(word) == DEFAULT_SCEE)
     entries.refuse(why, "scnb", unless=lambda word: number_of(word) == DEFAULT_SCNB)
+    _refuse_by_name(entries)
+    entries.tell("no effect without restraints", "restraint_wt", "restraintmask", "bellymask")
+
+
+def _refuse_by_name(entries: Entries) -> None:
+    """What is not supported in an mdin file, with what a TOML file has for it."""
+    toml = "of a TOML file"
+    entries.refuse(
+        f"forces act in every step: say it as long_range_every in [integrator] {toml}",
+        "nrespa",
+        unless=is_one,
+    )
+    entries.refuse(
+        f"not supported: say it in [alchemy] {toml}",
+        *("icfe", "clambda", "ifsc", "scalpha", "scbeta", "timask1", "timask2", "scmask1"),
+        *("scmask2", "crgmask", "ifmbar", "mbar_lambda", "mbar_states", "gti-add-sc", "ti-mask"),
+    )
+    entries.refuse(
+        f"not supported: say it as electric_field in [system] {toml}", "efx", "efy", "efz"
+    )
+    entries.refuse("not supported: 'quiltmd exchange' runs replica exchange", "numexchg")
+    entries.refuse(f"not supported: hold atoms with [[restraint]] {toml}", "ibelly")
+    entries.refuse("not supported: leave it out, and give --hmr", "hmr")
     entries.refuse(
         "not supported",
-        *("ibelly", "ifqnt", "icfe", "ipol", "iamd", "igamd", "iemap", "isgld"),
-        *(
-            "ifsc",
-            "numexchg",
-            "icnstph",
-            "efx",
-            "efy",
-            "efz",
-            "noshakemask",
-            "gti-add-sc",
-        ),
-        *(
-            "therm-par",
-            "middle-scheme",
-            "irism",
-            "infe",
-            "ievb",
-            "ilscivr",
-            "ntcx",
-            "hmr",
-            "ti-mask",
-        ),
+        *("ifqnt", "ipol", "iamoeba", "iamd", "igamd", "iemap", "isgld", "icnstph", "icnste"),
+        *("noshakemask", "therm-par", "middle-scheme", "irism", "infe", "ievb", "ilscivr", "ntcx"),
+        *("jar", "plumed", "plumedfile", "mcwat", "gremd_acyc", "fcap", "ivcap"),
     )
-    entries.tell("no effect without restraints", "restraint_wt", "restraintmask", "bellymask")
