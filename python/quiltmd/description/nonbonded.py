@@ -357,7 +357,7 @@ class Nonbonded:
         if self.method in _IN_BOXES and box is None:
             raise QuiltError(
                 f"{_IN_BOXES[self.method]} needs a periodic box, and there is none: give one "
-                "(box), or choose the method no-cutoff"
+                "(box), also to State.from_openmm, or choose the method no-cutoff"
             )
         if self.method == "no-cutoff" and box is not None:
             raise QuiltError(
