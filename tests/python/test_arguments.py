@@ -188,3 +188,13 @@ def test_a_file_in_the_place_of_a_command(tmp_path: Path) -> None:
 def test_options_that_a_command_has_keep_their_meaning(alanine: Files) -> None:
     found = call("info", "-p", alanine[0], "-c", alanine[1])
     assert found.exit_code == 0
+
+
+def test_completion_goes_on_behind_an_option_of_another_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("_QUILTMD_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "quiltmd run -f --baros")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    found = CliRunner().invoke(app, [], prog_name="quiltmd")
+    assert "--barostat" in found.output.split()

@@ -79,7 +79,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Name and command that the arguments begin with, and the arguments left."""
-        if args[0] not in COMMANDS:
+        if args[0] not in COMMANDS and not ctx.resilient_parsing:
             refuse_as_command(args[0])
         name, _, rest = super().resolve_command(ctx, args)
         return name, load(name) if name else None, rest

@@ -66,7 +66,8 @@ class SectionedCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Reads the arguments; QuiltError where one is an option of another program."""
-        refuse_options(args, {name for one in self.get_params(ctx) for name in one.opts})
+        if not ctx.resilient_parsing:  # as for completion
+            refuse_options(args, {name for one in self.get_params(ctx) for name in one.opts})
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
