@@ -167,6 +167,7 @@ def test_help_names_the_arguments() -> None:
         ("run md.mdp -t nvt.cpt", "-t .*-c FOLDER takes positions, velocities and box"),
         ("run md.mdp -ntomp 4", "-ntomp .*--threads"),
         ("run -O -i md.in -o md.out", "-O .*--overwrite"),
+        ("run -in in.melt", "-in .*name the control file without an option"),
         ("run md.in -ref a.rst7", "-ref .*-r FILE"),
         ("run +p4 eq.conf", r"\+p4 is no option.*--threads"),
         ("+p4 eq.conf", r"\+p4 is no command: 'quiltmd run FILE'.*--threads"),

@@ -15,11 +15,11 @@ _OUTPUTS = "leave it out: all results are in the folder that --out names"
 _DEVICE = "--device says what computes ('cpu', 'cuda:0,1'), and --threads and --ranks how many"
 _HERE = "leave it out: Quilt decides this itself"
 
-# By option, of GROMACS (gmx grompp, gmx mdrun), Amber (pmemd, sander) and NAMD.
+# By option, of GROMACS (gmx grompp, gmx mdrun), Amber (pmemd, sander), NAMD and LAMMPS.
 _OPTIONS = {
-    **dict.fromkeys(("-f", "-i"), _CONTROL),
+    **dict.fromkeys(("-f", "-i", "-in"), _CONTROL),
     **dict.fromkeys(("-o", "-deffnm"), _RESULTS),
-    **dict.fromkeys(("-x", "-e", "-g", "-cpo", "-po", "-inf", "-mdinfo", "-l"), _OUTPUTS),
+    **dict.fromkeys(("-x", "-e", "-g", "-cpo", "-po", "-inf", "-mdinfo", "-l", "-log"), _OUTPUTS),
     "-s": "there is no tpr file: name md.mdp, and the files of -p and -c",
     "-t": "-c FOLDER takes positions, velocities and box from the folder of a run",
     "-cpi": "--resume FOLDER continues a run; -c FOLDER starts another one from its end",
@@ -28,7 +28,9 @@ _OPTIONS = {
     "-maxh": "--max-hours ends a run in time",
     "-rerun": "'quiltmd energy --trajectory' has the energies of a trajectory",
     "-replex": "'quiltmd exchange' runs replica exchange",
-    **dict.fromkeys(("-nt", "-ntmpi", "-ntomp", "-gpu_id", "-nb", "-pme", "-update"), _DEVICE),
+    **dict.fromkeys(
+        ("-nt", "-ntmpi", "-ntomp", "-gpu_id", "-nb", "-pme", "-update", "-sf", "-pk"), _DEVICE
+    ),
     **dict.fromkeys(("-v", "-maxwarn", "-pin", "-dlb", "-tunepme", "-bonded"), _HERE),
 }
 _OF_NAMD = re.compile(r"\+(p|ppn|devices|pemap)\d*$")
