@@ -13,6 +13,7 @@ from rich.table import Table
 from ..outputs.files import replace_file, writing
 from ..running.free_energies import LEAST_OVERLAP, FreeEnergies, free_energies
 from ..running.progress import say
+from ..running.work import WorkEstimates, is_switching, work_estimates
 from .alchemy_page import PAGE, make_page, shown
 from .options import AsJson
 from .tables import out, show_table
@@ -54,6 +55,10 @@ def analyse(
     Needs pymbar (pip install 'quiltmd[alchemy]').  Prints the free energy of each state relative
     to the first, kJ/mol, and writes a page with the overlap of the states and the convergence.
     """
+    if is_switching(folders[0]):
+        work = work_estimates(folders)
+        print(json.dumps(work.summary())) if as_json else _show_work(work)
+        return
     found = free_energies(folders, discard)
     path = folders[0] / PAGE if page is None else page
     with writing(path):
@@ -63,6 +68,22 @@ def analyse(
     else:
         _show(found)
     say(f"a page is in {path}")
+
+
+def _show_work(found: WorkEstimates) -> None:
+    table = Table("estimate", "runs", "free energy, kJ/mol", "mean work, kJ/mol")
+    counts = [len(found.forwards), len(found.backwards)]
+    means = [f"{one.mean():.3f}" if len(one) else "" for one in (found.forwards, found.backwards)]
+    rows = (
+        ("BAR", f"{counts[0]} + {counts[1]}", found.bar, ""),
+        ("Jarzynski, forwards", str(counts[0]), found.jarzynski_forwards, means[0]),
+        ("Jarzynski, backwards", str(counts[1]), found.jarzynski_backwards, means[1]),
+    )
+    for name, count, value, mean in rows:
+        table.add_row(name, count, "" if value is None else shown(value), mean)
+    show_table(table)
+    if found.overlap is not None:
+        out.print(f"overlap of forward and backward work: {found.overlap:.3f}", markup=False)
 
 
 def _show(found: FreeEnergies) -> None:

@@ -111,6 +111,11 @@ class ExchangeConfig(Config):
             )
         if self.alchemy is not None and self.alchemy.state:
             raise ValueError("leave out [alchemy] state: there is a replica for each state")
+        if self.alchemy is not None and (self.alchemy.switching or self.alchemy.expanded):
+            raise ValueError(
+                "leave out [alchemy.switching] and [alchemy.expanded]: replica exchange changes "
+                "states itself"
+            )
         return self
 
     @model_validator(mode="after")

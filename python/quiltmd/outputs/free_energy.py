@@ -47,6 +47,9 @@ class StateEnergyReporter(FileWriter):
     after, mark:
         As for `LogReporter`: a step, and how far the file had been written then; None starts a new
         file.
+    walks:
+        Whether the simulation moves between states, as an expanded ensemble; an .xvg then has a
+        column with the state.
 
     Raises
     ------
@@ -62,6 +65,7 @@ class StateEnergyReporter(FileWriter):
         simulation: Readout,
         after: int | None = None,
         mark: Mark | None = None,
+        walks: bool = False,
     ) -> None:
         self.path = Path(path)
         self.every = whole_number("every", every)
@@ -77,8 +81,8 @@ class StateEnergyReporter(FileWriter):
         restrained = alchemy.restraint is not None
         self.needs: tuple[Need, ...] = ("energies", "positions") if restrained else ("energies",)
         self._is_table = self.path.suffix == ".csv"
-        self._lambdas = simulation.lambdas
-        header = table_header(alchemy) if self._is_table else xvg_header(simulation)
+        self._lambdas, self._walks = simulation.lambdas, walks
+        header = table_header(alchemy) if self._is_table else xvg_header(simulation, walks)
         new = mark is None or mark.length == 0
         self._file = GrowingFile(self.path, new)
         try:
@@ -94,6 +98,9 @@ class StateEnergyReporter(FileWriter):
         """Writes a row."""
         if self._is_table:
             self._file.append(_table_row(frame).encode("ascii"))
+            return
+        if self._walks:
+            self._file.append(_xvg_row(frame, _state_number(frame)).encode("ascii"))
             return
         if frame.lambdas != self._lambdas:
             raise QuiltError(
@@ -111,32 +118,30 @@ def table_header(alchemy: Alchemy) -> str:
     return ",".join(["step", "time", *lambdas, "potential", *slopes, *states]) + "\n"
 
 
-def xvg_header(simulation: Readout) -> str:
-    """The first lines of GROMACS' dhdl.xvg (GROMACS reference manual, "mdrun -dhdl")."""
+def xvg_header(simulation: Readout, walks: bool = False) -> str:
+    """The first lines of GROMACS' dhdl.xvg (GROMACS reference manual, "mdrun -dhdl").
+
+    Of one state, or of a simulation that walks between all.
+    """
     alchemy = simulation.system.alchemy
     assert alchemy is not None
-    now = simulation.lambdas
-    number = next((k for k in range(len(alchemy.states)) if alchemy.state(k) == now), None)
-    if number is None:
-        raise QuiltError(
-            f"the lambdas {_listed(list(now.values()))} are not those of a state of the schedule, "
-            "as a file in GROMACS' format (.xvg) needs: write a table (.csv)"
-        )
-    temperature = _temperature(simulation)
+    number = _state_number(simulation)
+    temperature = bath_temperature(simulation, "a file in GROMACS' format (.xvg)")
     names = ", ".join(_NAMES[name] for name in alchemy.names)
     here = alchemy.states[number]
+    of_state = f" \\xl\\f{{}} state {number}: ({names}) = {_listed(here)}"
     lines = [
         "# Written by quiltmd.",
         '@    title "dH/d\\xl\\f{} and \\xD\\f{}H"',
         '@    xaxis  label "Time (ps)"',
         '@    yaxis  label "dH/d\\xl\\f{} and \\xD\\f{}H (kJ/mol [\\xl\\f{}]\\S-1\\N)"',
         "@TYPE xy",
-        f'@ subtitle "T = {temperature:g} (K) \\xl\\f{{}} state {number}: ({names}) = '
-        f'{_listed(here)}"',
+        f'@ subtitle "T = {temperature:g} (K){"" if walks else of_state}"',
     ]
-    legends = ["Potential Energy (kJ/mol)"]
+    legends = ["Thermodynamic state"] if walks else []
+    legends += ["Potential Energy (kJ/mol)"]
     legends += [
-        f"dH/d\\xl\\f{{}} {_NAMES[name]} = {value:.4f}"
+        f"dH/d\\xl\\f{{}} {_NAMES[name]} = {'any' if walks else f'{value:.4f}'}"
         for name, value in zip(alchemy.names, here, strict=True)
     ]
     legends += [f"\\xD\\f{{}}H \\xl\\f{{}} to {_listed(state)}" for state in alchemy.states]
@@ -146,17 +151,29 @@ def xvg_header(simulation: Readout) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _state_number(simulation: Readout) -> int:
+    """The state of the schedule in which a simulation is; QuiltError if it is in none."""
+    alchemy, now = simulation.system.alchemy, simulation.lambdas
+    assert alchemy is not None
+    for number in range(len(alchemy.states)):
+        if alchemy.state(number) == now:
+            return number
+    raise QuiltError(
+        f"the lambdas {_listed(list(now.values()))} are not those of a state of the schedule, as a "
+        "file in GROMACS' format (.xvg) needs: write a table (.csv)"
+    )
+
+
 def _listed(lambdas: npt.ArrayLike) -> str:
     return "(" + ", ".join(f"{value:.4f}" for value in np.asarray(lambdas)) + ")"
 
 
-def _temperature(simulation: Readout) -> float:
+def bath_temperature(simulation: Readout, what: str) -> float:
+    """Temperature of the heat bath, K; QuiltError, which says what needs it, without one bath."""
     bath = heat_bath(simulation.integrator, simulation.thermostat)
     temperature = getattr(bath, "temperature", None)
     if not isinstance(temperature, int | float):
-        raise QuiltError(
-            "a file in GROMACS' format (.xvg) needs one heat bath for all atoms: write a .csv"
-        )
+        raise QuiltError(f"{what} needs one heat bath for all atoms")
     return float(temperature)
 
 
@@ -170,10 +187,11 @@ def _table_row(frame: Readout) -> str:
     return f"{frame.step},{frame.time:.6f},{','.join(texts)}\n"
 
 
-def _xvg_row(frame: Readout) -> str:
+def _xvg_row(frame: Readout, state: int | None = None) -> str:
     values = [frame.energies()["potential"], *frame.dhdl(), *frame.state_energies()]
     if frame.barostat is not None:
         assert frame.box is not None
         volume = float(np.prod(np.diag(frame.box)))
         values.append(frame.barostat.pressure * volume / KJ_MOL_PER_NM3)
-    return f"{frame.time:.4f} " + " ".join(f"{value:.6f}" for value in values) + "\n"
+    number = "" if state is None else f"{state} "
+    return f"{frame.time:.4f} {number}" + " ".join(f"{value:.6f}" for value in values) + "\n"

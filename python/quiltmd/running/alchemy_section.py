@@ -22,6 +22,7 @@ from ..description.units import Degrees, Nanometres
 from ..errors import QuiltError
 from .second_section import SecondSection
 from .section import Section
+from .walk_sections import ExpandedSection, SwitchingSection
 
 SECOND_STATES = "second states"
 _Lambdas = tuple[Annotated[float, Field(ge=0, le=1)], ...]
@@ -106,6 +107,12 @@ class AlchemySection(Section):
         default=Alchemy.least_sigma,
         description="Minimum sigma in the soft core, nm, for pairs with a smaller sigma or none.",
     )
+    switching: SwitchingSection | None = Field(
+        default=None, description="Nonequilibrium switching through all states in order."
+    )
+    expanded: ExpandedSection | None = Field(
+        default=None, description="Expanded ensemble: the run moves between all states."
+    )
     every: int = Field(
         default=500, ge=1, le=LAST_STEP, description="Steps between rows of dhdl.csv and dhdl.xvg."
     )
@@ -159,6 +166,24 @@ class AlchemySection(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _walks_one_way(self) -> AlchemySection:
+        if self.switching is not None and self.expanded is not None:
+            raise ValueError("give [alchemy.switching] or [alchemy.expanded], not both")
+        if self.switching is not None and self.state:
+            raise ValueError(
+                "leave out state: [alchemy.switching] starts from the first state, or backwards "
+                "from the last"
+            )
+        if (self.switching or self.expanded) and len(self.vdw) < 2:
+            raise ValueError("[alchemy.switching] and [alchemy.expanded] need two states or more")
+        if self.expanded is not None and len(self.expanded.weights) not in (0, len(self.vdw)):
+            raise ValueError(
+                f"[alchemy.expanded] has {len(self.expanded.weights)} weights and [alchemy] "
+                f"{len(self.vdw)} states: give a weight for each state"
+            )
+        return self
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the lambdas in the columns of `states`."""
@@ -185,12 +210,29 @@ class AlchemySection(Section):
             columns.append(self.restraint or (1.0,) * len(self.vdw))
         return np.column_stack(columns)
 
+    @property
+    def first_state(self) -> int:
+        """The state at the beginning of a run, counted from 0."""
+        if self.switching is not None and self.switching.direction == "backwards":
+            return len(self.vdw) - 1
+        return self.state
+
     def apply(self, system: System) -> System:
         """The system with these atoms."""
         if self.atoms is None or self.of_second_states:
             return self._with_second_states(system)
-        others = {"atoms", "second", "every", "restraint", "boresch", "bonded"}
+        others = {
+            "atoms",
+            "second",
+            "every",
+            "switching",
+            "expanded",
+            "restraint",
+            "boresch",
+            "bonded",
+        }
         settings: dict[str, Any] = self.model_dump(exclude=others)
+        settings["state"] = self.first_state
         if self.boresch is not None:
             settings["restraint"] = self.boresch.build(system)
             settings["restraint_lambdas"] = self.restraint
@@ -203,14 +245,14 @@ class AlchemySection(Section):
                 "the topology has no second states (B states): select the atoms that vanish"
             )
         states = self.states
-        if self.state >= len(states):
+        if self.first_state >= len(states):
             raise QuiltError(f"there is no state {self.state}, only 0 to {len(states) - 1}")
         return replace(
             system,
             alchemy=replace(
                 system.alchemy,
                 states=states,
-                start=states[self.state],
+                start=states[self.first_state],
                 alpha=self.alpha,
                 alpha_coulomb=self.alpha_coulomb,
                 least_sigma=self.least_sigma,

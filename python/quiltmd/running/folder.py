@@ -55,6 +55,7 @@ class Folder:
         self.log = path / "log.csv"
         self.collective = path / "collective.csv"  # of collective restraints
         self.hills = path / "HILLS"  # of metadynamics
+        self.walk = (path / "work.csv", path / "moves.csv")  # of switching, of an expanded ensemble
         self.states = (path / "dhdl.csv", path / "dhdl.xvg")  # of alchemical atoms
         self.checkpoint = path / "checkpoint.qmd"
         self.profile = path / "profile.csv"
@@ -81,6 +82,7 @@ class Folder:
             self.log,
             self.collective,
             self.hills,
+            *self.walk,
             *self.states,
             *trajectories,
             *checkpoints,

@@ -57,12 +57,13 @@ def open_outputs(
         )
         stack.callback(values.close)
         outputs.append(values)
-    if hills is not None:
-        outputs.append(hills)
-    if config.alchemy is not None:
+    if config.alchemy is not None and config.alchemy.switching is None:
         every = config.alchemy.every
         for path in folder.states:
-            states = StateEnergyReporter(path, every, simulation, after, marks.get(path.name))
+            walks = config.alchemy.expanded is not None
+            states = StateEnergyReporter(
+                path, every, simulation, after, marks.get(path.name), walks
+            )
             stack.callback(states.close)
             outputs.append(states)
     for name, section in config.trajectories().items():

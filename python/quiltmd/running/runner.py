@@ -42,6 +42,7 @@ from .records import Session
 from .run_outputs import first_reports, make_reporters, open_outputs, write_selected
 from .simulation import Simulation
 from .stopping import Stopping
+from .walks import Walk, in_last_state, make_walk
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class _Run:
     stopping: Stopping
     root: Path
     hills: Hills | None = None
+    walk: Walk | None = None
 
 
 def start(
@@ -169,6 +171,7 @@ def resume(
         config = config.as_begun(checkpoint.provenance["physics"])
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
+        system = in_last_state(config, folder, system, checkpoint)
         check_reporters(config)
         simulation = make_simulation(config, system, checkpoint.state, engine)
         config.annealing().set_before(simulation, checkpoint.state.step)
@@ -351,8 +354,12 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
     """Runs to the configured step, writing outputs, which go on from the checkpoint."""
     config, folder, simulation = run.config, run.folder, run.simulation
     with ExitStack() as stack:
-        run = _with_hills(run, resumed, stack)
-        outputs = open_outputs(config, folder, simulation, run.hills, resumed, stack)
+        run = _with_walk(_with_hills(run, resumed, stack), resumed, stack)
+        changes = [one for one in (run.hills, run.walk) if one is not None]
+        outputs = [
+            *open_outputs(config, folder, simulation, run.hills, resumed, stack),
+            *changes,
+        ]
         reporters = make_reporters(config, folder, simulation, resumed, stack)
         checkpoints = CheckpointReporter(
             folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
@@ -403,8 +410,7 @@ def _advance(
     def stretch() -> int:
         """Steps for which conditions and hills stay as they are, which are set here."""
         ends = [last, annealing.set_at(simulation)]
-        if run.hills is not None:
-            ends.append(run.hills.set_at(simulation))
+        ends += [one.set_at(simulation) for one in (run.hills, run.walk) if one is not None]
         return min(ends) - simulation.step
 
     profile = None
@@ -447,6 +453,15 @@ def _with_hills(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> _Run
     hills = Hills(path, settings, run.simulation, mark, run.config.run.first_step)
     stack.callback(hills.close)
     return replace(run, hills=hills)
+
+
+def _with_walk(run: _Run, resumed: Checkpoint | None, stack: ExitStack) -> _Run:
+    """The run with what changes its alchemical state, if anything does."""
+    walk = make_walk(run.config, run.folder, run.simulation, resumed)
+    if walk is None:
+        return run
+    stack.callback(walk.close)
+    return replace(run, walk=walk)
 
 
 def _interrupted(run: _Run, speed: float, where: str = "") -> Outcome:
