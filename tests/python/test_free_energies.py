@@ -208,5 +208,5 @@ def test_runs_that_do_not_fit_are_refused(
     make(tmp_path / "odd")
     with pytest.raises(QuiltError, match=words):
         free_energies([*runs, tmp_path / "odd"])
-    with pytest.raises(QuiltError, match="from 0 to below 1"):
+    with pytest.raises(QuiltError, match="at least 0 and below 1"):
         free_energies(runs, discard=1.0)
