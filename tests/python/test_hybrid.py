@@ -352,3 +352,36 @@ def test_what_cannot_change_is_refused_by_name() -> None:
     charged = replace(b, charges=b.charges + 1 / 6)
     with pytest.warns(quiltmd.QuiltWarning, match="the charge of the system changes by \\+1 e"):
         quiltmd.hybrid((a, place_a), (charged, place_b), MAPPING)
+
+
+def test_steps_that_are_redone_leave_no_trace() -> None:
+    """A fast water leaves the buffer of its list, before and after a change of all lambdas."""
+    system, start = quiltmd.hybrid(molecule(ETHANE, 6), molecule(METHANOL), MAPPING)
+    calm = simulate(system, start)
+    calm.minimize(1000.0, 20)
+    calm.draw_velocities(300, 1)
+    start = calm.state()
+    fast = np.array(start.velocities)
+    fast[20:23] += (11.0, 0.0, 0.0)
+    start, ends = replace(start, velocities=fast), []
+    for ranks in (1, 3):
+        dynamics = quiltmd.LangevinMiddle(timestep=0.001, seed=3, friction=0.01)
+        simulation = simulate(system, start, integrator=dynamics, ranks=ranks)
+        redone = 0
+        for point in (0.37, 0.6):
+            simulation.set_conditions(
+                lambda_coulomb=point, lambda_vdw=point, lambda_bonded=1 - point
+            )
+            simulation.run(30)
+            assert simulation.describe()["early_rebuilds"] > redone
+            redone = simulation.describe()["early_rebuilds"]
+        ends.append((quiltmd.digest(simulation.state()), simulation.state_energies().tolist()))
+        state = simulation.state()
+    assert ends[0] == ends[1]
+    # Energies of the states are those of the positions where all of it ended.
+    expected = [
+        energy(at_lambdas(system, *row), state, settings())
+        for row in (*system.alchemy.states[[0, 10]], (0.6, 0.6, 0.4))
+    ]
+    found = np.array(ends[0][1])[[0, 10]]
+    np.testing.assert_allclose(found, np.array(expected[:2]) - expected[2], atol=3e-3)

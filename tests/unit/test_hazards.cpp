@@ -264,6 +264,24 @@ ImplicitSolvent solvent_of(const System& system) {
   return solvent;
 }
 
+// Every third term of some forms has another last parameter at the second end.
+std::vector<ChangedTerms> changed_terms_of(const System& system) {
+  std::vector<ChangedTerms> found;
+  for (const Terms& terms : system.terms) {
+    const std::string_view name = terms.form->name;
+    if (name != "bond" && name != "torsion" && name != "pair14") continue;
+    ChangedTerms changed{terms.form, {}, {}};
+    for (int32_t t = 0; t < terms.count(); t += 3) {
+      changed.terms.push_back(t);
+      const auto first = terms.parameters_of(t);
+      changed.parameters.insert(changed.parameters.end(), first.begin(), first.end());
+      changed.parameters.back() *= 0.9;
+    }
+    found.push_back(std::move(changed));
+  }
+  return found;
+}
+
 // The first two molecules are on their way out.
 Alchemy alchemy_of(const System& system) {
   Alchemy alchemy;
@@ -276,8 +294,9 @@ Alchemy alchemy_of(const System& system) {
     alchemy.ends[1].charges.push_back(0);
     alchemy.ends[1].pair_types.push_back(kNoPairType);
   }
-  alchemy.start = {{0.5, 0}};
-  alchemy.states = {{{0, 0}}, {{0.5, 0}}, {{1, 0.5}}};
+  alchemy.changed_terms = changed_terms_of(system);
+  alchemy.start = {{0.5, 0, 0.25}};
+  alchemy.states = {{{0, 0, 0}}, {{0.5, 0, 0.25}}, {{1, 0.5, 1}}};
   return alchemy;
 }
 
@@ -425,7 +444,11 @@ void no_run_has_hazards(int ranks, MeshSharing mesh) {
     for (std::thread& thread : threads) thread.join();
     for (auto& device : devices) {
       expect_none(device->log().commands(), c.name);
-      CHECK(device->log().launches().size() > 200);
+      const auto launches = device->log().launches();
+      CHECK(launches.size() > 200);
+      CHECK(c.alchemy == std::ranges::any_of(launches, [](const Command& launch) {
+              return launch.name == "changed_term_energies";
+            }));
       CHECK((device->recordings_run() > 3) == (ranks == 1));
     }
   }
@@ -570,7 +593,7 @@ void recorded_blocks_rescale() {
         CHECK(!rank.needs_plan());
         if (!c.alchemy) return;
         set_box(now.setup, ends[recorded], now.setup.grid.cells);
-        take_lambdas(now.setup, {{1, 0.4}});
+        take_lambdas(now.setup, {{1, 0.4, 0.8}});
         rank.update_conditions(Rank::Atoms::kStay);
         rank.rebuild();
       });
