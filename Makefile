@@ -140,7 +140,7 @@ endif
 bench: $(READY)
 	$(RUN) benchmarks/cpu.py $(BENCH)
 
-TIDY = find src -name '*.cpp' | xargs -P$(shell nproc) -n1 .venv/bin/clang-tidy --quiet -p build/core
+TIDY = xargs -P$(shell nproc) -n1 .venv/bin/clang-tidy --quiet -p build/core
 CPP = $(shell find src benchmarks tests -name '*.cpp' -o -name '*.h' -o -name '*.cu' -o -name '*.cuh')
 lint: $(READY)
 	$(RUN) -m ruff check
@@ -152,11 +152,11 @@ lint: $(READY)
 	$(RUN) -m yamllint --strict .github packaging CITATION.cff
 	.venv/bin/hadolint Dockerfile
 	$(RUN) -m check_jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(TIDY)
+	set -o pipefail; $(RUN) tools/tidy_units.py | $(TIDY)
 
 ANALYZER = -*,clang-analyzer-core.*,clang-analyzer-cplusplus.*,clang-analyzer-deadcode.*
 analyze: $(READY)
-	$(TIDY) '--checks=$(ANALYZER)'
+	find src -name '*.cpp' | $(TIDY) '--checks=$(ANALYZER)'
 
 format: $(READY)
 	$(RUN) tools/decisions_index.py

@@ -59,6 +59,7 @@ function(quiltmd_unite target sources)
     endif()
   endforeach()
   if(NOT CMAKE_CXX_COMPILER_LAUNCHER AND NOT QUILTMD_SANITIZE)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10
+      UNITY_BUILD_CODE_BEFORE_INCLUDE "// NOLINTNEXTLINE(bugprone-suspicious-include)")  # for tools/tidy_units.py
   endif()
 endfunction()
