@@ -18,6 +18,7 @@ from quiltmd.description.decoupling import at_lambdas
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
 POINTS = [0.0, 0.5, 1.0]
+BACK = {last: first for first, last in MAPPING.items()}  # two hydrogens appear
 MINIMISING = "minimize = true\nminimize_iterations = 3\n"
 
 
@@ -76,17 +77,17 @@ def _as_in_gromacs(form: str, values: Any) -> tuple[Any, ...]:
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both molecules, whose topologies include different files of one name, and a mapping."""
     folder = tmp_path_factory.mktemp("hybrid")
-    write_molecule(folder / "ethane", ETHANE, 5)
-    write_molecule(folder / "methanol", METHANOL, 0)
-    (folder / "map.json").write_text(json.dumps({str(k): v for k, v in MAPPING.items()}))
+    write_molecule(folder / "methanol", METHANOL, 5)
+    write_molecule(folder / "ethane", ETHANE, 0)
+    (folder / "map.json").write_text(json.dumps({str(k): v for k, v in BACK.items()}))
     return folder
 
 
 def write_config(inputs: Path, path: Path, more: str = "", alchemy: str = "state = 1") -> Path:
     path.write_text(f"""
 [system]
-topology = "{inputs}/ethane/system.top"
-coordinates = "{inputs}/ethane/system.gro"
+topology = "{inputs}/methanol/system.top"
+coordinates = "{inputs}/methanol/system.gro"
 constraints = "none"
 [nonbonded]
 cutoff = 0.7
@@ -105,8 +106,8 @@ bonded = {POINTS}
 every = 4
 {alchemy}
 [alchemy.second]
-topology = "{inputs}/methanol/system.top"
-coordinates = "{inputs}/methanol/system.gro"
+topology = "{inputs}/ethane/system.top"
+coordinates = "{inputs}/ethane/system.gro"
 mapping = "{inputs}/map.json"
 [output]
 dir = "whole"
@@ -138,7 +139,7 @@ def test_a_run_of_a_state_is_resumed_without_its_sources(inputs: Path, tmp_path:
     (tmp_path / "parts").rename(tmp_path / "moved")
     mapping = tmp_path / "moved/inputs/second/mapping-map.json"
     kept = mapping.read_bytes()
-    mapping.write_text(json.dumps({str(k): v for k, v in MAPPING.items() if k < 5}))
+    mapping.write_text(json.dumps({str(k): v for k, v in BACK.items() if k < 5}))
     refused("changed a file or macro of [alchemy.second]", tmp_path)
     mapping.unlink()
     refused("give their new paths in [alchemy.second] of", tmp_path)
@@ -149,8 +150,8 @@ def test_a_run_of_a_state_is_resumed_without_its_sources(inputs: Path, tmp_path:
         assert whole == parts
     # The same by the Python interface, whose energies are compared with those of OpenMM.
     checkpoint = quiltmd.read_checkpoint(tmp_path / "whole" / "checkpoint.qmd")
-    ethane, methanol = molecule(ETHANE, 5), molecule(METHANOL)
-    system, _ = quiltmd.hybrid(ethane, methanol, MAPPING, *[POINTS] * 3, state=1)
+    methanol, ethane = molecule(METHANOL, 5), molecule(ETHANE)
+    system, _ = quiltmd.hybrid(methanol, ethane, BACK, *[POINTS] * 3, state=1)
     found = np.loadtxt(tmp_path / "whole" / "dhdl.csv", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(found[:, 0], [0, 4, 8, 12])
     np.testing.assert_array_equal(found[:, 2:5], 0.5)
