@@ -20,6 +20,7 @@ from quiltmd.description.settings import BOLTZMANN
 from quiltmd.outputs.checkpoint import previous_path
 from quiltmd.running import runner
 from quiltmd.running.config import build_config, merge, read_config
+from quiltmd.running.lambda_samples import read_samples
 from quiltmd.running.walk_sections import ExpandedSection, SwitchingSection
 from quiltmd.running.walks import ExpandedEnsemble, Switching, next_state
 from quiltmd.running.work import estimates_of, work_estimates
@@ -168,6 +169,13 @@ def test_moves_depend_neither_on_ranks_nor_on_restarts(tmp_path: Path) -> None:
     assert len(set(moves)) > 1
 
 
+def test_an_expanded_ensemble_needs_a_heat_bath(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    config = write_config(tmp_path / "run.toml", alanine, "[alchemy.expanded]")
+    config.write_text(config.read_text().replace("seed = 3", "ensemble = 'nve'"))
+    with pytest.raises(quiltmd.QuiltError, match="one constant temperature"):
+        build_config(read_config(config))
+
+
 def write_config(path: Path, alanine: tuple[Path, Path], more: str, steps: int = 12) -> Path:
     path.write_text(f"""
 [system]
@@ -256,6 +264,8 @@ def test_switching_both_ways_is_resumed_and_analysed(
     assert found.bar is not None
     ends = sorted([-rows[-1, 4], float(found.forwards[0])])
     assert ends[0] <= found.bar.value <= ends[1]
+    with pytest.raises(quiltmd.QuiltError, match="has work, not samples"):
+        read_samples(folders)
     done = quiltmd_command("alchemy", "analyse", *folders)
     assert done.returncode == 0, done.stderr
     assert "BAR" in done.stdout
@@ -268,6 +278,7 @@ def test_switching_both_ways_is_resumed_and_analysed(
         ("state = 1\n[alchemy.switching]\nevery = 2", "leave out state"),
         ("[alchemy.switching]\nevery = 2\n[alchemy.expanded]", "not both"),
         ("[alchemy.expanded]\nweights = [0, 1]", "2 weights and [alchemy] 4 states"),
+        ("[alchemy.expanded]\n[[bath]]\nselect = 'all'", "one constant temperature"),
         ("[alchemy.expanded]\nincrement = 0\nscale = 0.5", "leave out scale"),
     ],
 )

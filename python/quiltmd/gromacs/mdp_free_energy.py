@@ -45,7 +45,8 @@ def take_free_energy(control: Control, entries: Entries) -> None:
         entries.tell("no effect without free-energy", *_OF_FREE_ENERGY)
         return
     if kind != "yes":
-        control.refused.append(f"free-energy {kind}: only no and yes")
+        hint = " (in a TOML file: [alchemy.expanded])" if kind == "expanded" else ""
+        control.refused.append(f"free-energy {kind}: only no and yes{hint}")
     second_states = not entries.has("couple-moltype")
     _atoms(control, entries)
     ends = _of_second_states(entries) if second_states else _ends(control, entries)

@@ -20,6 +20,7 @@ from ..description.settings import OnResume
 from ..description.system import System
 from ..description.units import Degrees, Nanometres
 from ..errors import QuiltError
+from .dynamics_sections import IntegratorSection
 from .second_section import SecondSection
 from .section import Section
 from .walk_sections import ExpandedSection, SwitchingSection
@@ -216,6 +217,23 @@ class AlchemySection(Section):
         if self.switching is not None and self.switching.direction == "backwards":
             return len(self.vdw) - 1
         return self.state
+
+    def check_run(self, steps: int, integrator: IntegratorSection, has_baths: bool) -> None:
+        """ValueError where a run of so many steps cannot change its state as it should."""
+        changes_bath = has_baths or integrator.annealing is not None
+        if self.expanded is not None and (integrator.ensemble == "nve" or changes_bath):
+            raise ValueError(
+                "[alchemy.expanded] needs one constant temperature for all atoms: give ensemble = "
+                "'nvt' or 'npt', and leave out annealing and [[bath]]"
+            )
+        if self.switching is not None:
+            changes = len(self.vdw) - 1
+            needed = self.switching.equilibration + changes * self.switching.every
+            if steps < needed:
+                raise ValueError(
+                    f"[alchemy.switching] needs {needed} steps (equilibration + {changes} changes, "
+                    f"{self.switching.every} steps apart), and [run] has {steps}"
+                )
 
     def apply(self, system: System) -> System:
         """The system with these atoms."""

@@ -166,19 +166,9 @@ class Config(Section):
         return self
 
     @model_validator(mode="after")
-    def _reaches_the_last_state(self) -> Config:
-        section = self.alchemy
-        if section is not None and section.expanded is not None and self.integrator.annealing:
-            raise ValueError("[alchemy.expanded] needs one temperature: leave out annealing")
-        if section is None or section.switching is None:
-            return self
-        switching, changes = section.switching, len(section.vdw) - 1
-        needed = switching.equilibration + changes * switching.every
-        if self.run.steps < needed:
-            raise ValueError(
-                f"[alchemy.switching] needs {needed} steps (equilibration + {changes} changes, "
-                f"{switching.every} steps apart), and [run] has {self.run.steps}"
-            )
+    def _suits_the_states(self) -> Config:
+        if self.alchemy is not None:
+            self.alchemy.check_run(self.run.steps, self.integrator, bool(self.bath))
         return self
 
     @model_validator(mode="after")

@@ -121,6 +121,11 @@ def _schedule(folder: Path) -> Schedule:
     if "alchemy" not in settings:
         raise QuiltError(f"{folder}: a run without [alchemy] has no states of lambda")
     section = AlchemySection.model_validate(settings["alchemy"])
+    if section.switching is not None:
+        raise QuiltError(
+            f"{folder}: a run with [alchemy.switching] has work, not samples of states: analyse "
+            "such runs by themselves"
+        )
     integrator: dict[str, Any] = settings.get("integrator", {})
     default = IntegratorSection.model_fields["temperature"].default
     temperature = float(integrator.get("temperature", default))
