@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NoReturn
 
@@ -32,6 +32,7 @@ _LARGEST_ENERGY = 1e10  # kJ/mol; what the core can count
 _NET = 1e-3  # of the sum of all forces: what single precision leaves of zero
 # kFamilyEnergies of src/decomposition/energies.h
 _FAMILIES = ("lj", "coulomb", "pme", "dispersion", "polarisation", "surface", "many-body")
+_REAL = "fiuO"  # dtype.kind of arrays that may be converted; objects may fail
 _PARTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of Symmetric in src/math/symmetric.h
 
 
@@ -56,6 +57,7 @@ class ExternalCalls:
     ) -> None:
         self.force, self.atoms, self.name, self.factory = force, atoms, label(force), factory
         self.is_deterministic = True
+        self.is_called = False
         self.has_virial = not force.uses_box
 
     def describe(self) -> dict[str, Any]:
@@ -79,7 +81,7 @@ class ExternalCalls:
     def try_twice(self, step: int, positions: F64, box: F64 | None) -> None:
         """Notes whether the same input gives the same bits, and whether it gives a virial."""
         own = positions[self.atoms]
-        given = self._call(self.force.compute, step, own.copy(), box)
+        given = self._call("compute", step, own.copy(), box)
         first = self._checked(step, own, given)
         second = self.compute(step, own.copy(), box)
         self.has_virial |= len(given) == 3
@@ -87,25 +89,43 @@ class ExternalCalls:
 
     def compute(self, step: int, positions: F64, box: F64 | None) -> tuple[float, F64, list[float]]:
         """Energy, forces and virial."""
-        given = self._call(self.force.compute, step, positions.copy(), box)
+        given = self._call("compute", step, positions.copy(), box)
         return self._checked(step, positions, given)
 
     def update(self, step: int, positions: F64, box: F64 | None) -> None:
         """Has it remember a step."""
-        self._call(self.force.update, step, positions, box)
+        self._call("update", step, positions, box)
 
-    def _call(self, method: Callable[..., Any], step: int, positions: F64, box: F64 | None) -> Any:
-        begin = time.monotonic()
+    def state(self, step: int) -> bytes:
+        """Its variables after this step."""
+        found = self._named("state", step)
+        if not isinstance(found, bytes | bytearray | memoryview):
+            self._fail(step, f"state returned {type(found).__name__}, not bytes")
+        return bytes(found)
+
+    def set_state(self, step: int, state: bytes) -> None:
+        """Restores its variables of this step."""
+        self._named("set_state", step, state)
+
+    def _named(self, method: str, step: int, *arguments: Any) -> Any:
+        """What a method of the force returns; its errors name the force and the step."""
+        self.is_called = True
         try:
-            given = method(step, positions, box)
-        except Exception as error:
-            what = f"{method.__name__} raised {type(error).__name__}: {error}"
+            return getattr(self.force, method)(*arguments)
+        except (Exception, SystemExit) as error:  # sys.exit would end a worker without a word
+            what = f"{method} raised {type(error).__name__}: {error}"
             raise ExternalForceError(self.name, step, what) from error
+        finally:
+            self.is_called = False
+
+    def _call(self, method: str, step: int, positions: F64, box: F64 | None) -> Any:
+        begin = time.monotonic()
+        given = self._named(method, step, step, positions, box)
         seconds, limit = time.monotonic() - begin, self.force.timeout
         if limit is not None and seconds > limit:
             self._fail(
                 step,
-                f"{method.__name__} took {seconds:.3g} s, more than its timeout of {limit:g} s",
+                f"{method} took {seconds:.3g} s, more than its timeout of {limit:g} s",
             )
         return given
 
@@ -145,10 +165,18 @@ class ExternalCalls:
         return [float(tensor[i, j] + tensor[j, i]) / 2 for i, j in _PARTS]
 
     def _numbers(self, step: int, what: str, value: Any, shape: tuple[int, ...]) -> F64:
+        if np.ma.is_masked(value):
+            self._fail(step, f"the {what} are masked: return numbers for all atoms")
         try:
-            found = np.ascontiguousarray(value, dtype=np.float64).reshape(np.shape(value))
-        except (TypeError, ValueError):
-            self._fail(step, f"the {what} are not numbers")
+            given = np.asarray(value)
+            is_real = given.dtype.kind in _REAL
+            found = np.ascontiguousarray(given if is_real else [], np.float64)
+        except Exception as error:  # of the library whose array it is
+            fault = f"the {what} are not numbers ({type(error).__name__}: {error})"
+            raise ExternalForceError(self.name, step, fault) from error
+        if not is_real:
+            self._fail(step, f"the {what} are not numbers, but of type {given.dtype}")
+        found = found.reshape(given.shape)
         if found.shape != shape:
             self._fail(step, f"the {what} have shape {found.shape}, not {shape}")
         if not np.isfinite(found).all():
@@ -278,13 +306,26 @@ def tried(
             )
 
 
-def states_of(calls: Sequence[ExternalCalls]) -> dict[str, bytes]:
-    """States of the external forces that have one, by name."""
-    return {one.name: bytes(one.force.state()) for one in calls if remembers(one.force)}
+def refuse_calls_within(calls: Sequence[ExternalCalls]) -> None:
+    """QuiltError if one of these is being called: the engine waits for what it returns."""
+    for one in calls:
+        if one.is_called:
+            raise QuiltError(
+                f"external force '{one.name}' uses the simulation that is waiting for it: use the "
+                "positions and the box that it is given"
+            )
 
 
-def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> None:
-    """Has each remember what a checkpoint has of it; QuiltError if it does not have it."""
+def states_of(calls: Sequence[ExternalCalls], step: int) -> dict[str, bytes]:
+    """States of the external forces that have one, by name; ExternalForceError if one fails."""
+    return {one.name: one.state(step) for one in calls if remembers(one.force)}
+
+
+def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes], step: int) -> None:
+    """Has each remember what a checkpoint has of it.
+
+    QuiltError if the checkpoint lacks it; ExternalForceError if the force cannot restore it.
+    """
     for one in calls:
         where = f"external force '{one.name}'"
         if one.force.update_every and not remembers(one.force):
@@ -293,7 +334,7 @@ def set_states(calls: Sequence[ExternalCalls], states: Mapping[str, bytes]) -> N
             continue
         if one.name not in states:
             raise QuiltError(f"{where}: the checkpoint does not contain its variables")
-        one.force.set_state(states[one.name])
+        one.set_state(step, states[one.name])
 
 
 def _bits(found: tuple[float, F64, list[float]]) -> tuple[str, bytes]:

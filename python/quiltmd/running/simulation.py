@@ -57,6 +57,7 @@ from ..engine.core import Engine, EngineFactory, counted_heat
 from ..engine.execution import DeviceName, Execution, MeshSharing, PatchReach, Transport
 from ..engine.external_calls import (
     external_calls,
+    refuse_calls_within,
     set_states,
     states_of,
     tried,
@@ -735,10 +736,10 @@ class Simulation(Readout):
         restored.
         """
         with self._changing():
-            set_states(self._external, states)
+            set_states(self._external, states, self.step)
 
     def _external_states(self) -> dict[str, bytes]:
-        return states_of(self._external)
+        return states_of(self._external, self.step)
 
     def _advance(
         self, target: int, watch: Callable[[int], bool], check: Callable[[], None]
@@ -771,6 +772,7 @@ class Simulation(Readout):
                 "and a second thread needs a simulation of its own"
             )
         try:
+            refuse_calls_within(self._external)
             yield self._engine
         finally:
             self._lock.release()
