@@ -65,12 +65,12 @@ class Tensor:
 FAULTS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "complex forces": (
         lambda e, f: (e, f + 1j * f),
-        "the forces are not numbers, but of type complex128",
+        "the forces are not numeric, but of type complex128",
     ),
-    "complex energy": (lambda e, f: (e + 1j, f), "the energy are not numbers, but of type"),
+    "complex energy": (lambda e, f: (e + 1j, f), "the energy is not numeric, but of type"),
     "masked": (lambda e, f: (e, np.ma.masked_array(f, mask=True)), "the forces are masked"),
-    "digits": (lambda e, f: ("1.5", f), "the energy are not numbers, but of type"),
-    "tensor": (lambda e, f: (e, Tensor()), r"not numbers \(RuntimeError: call detach\(\) first\)"),
+    "digits": (lambda e, f: ("1.5", f), "the energy is not numeric, but of type"),
+    "tensor": (lambda e, f: (e, Tensor()), r"not numeric \(RuntimeError: call detach\(\) first\)"),
     "exit": (lambda e, f: sys.exit("bye"), "compute raised SystemExit: bye"),
 }
 

@@ -283,9 +283,9 @@ def _sleep(energy: Any, forces: Any) -> Any:
 FAULTS: dict[str, tuple[Any, str]] = {
     "raises": (_raise, "raised ValueError: no model today"),
     "nan": (lambda e, f: (e, f * np.nan), "the forces are not finite"),
-    "energy": (lambda e, f: (np.inf, f), "the energy are not finite"),
+    "energy": (lambda e, f: (np.inf, f), "the energy is not finite"),
     "shape": (lambda e, f: (e, f[:1]), r"the forces have shape \(1, 3\), not \(2, 3\)"),
-    "text": (lambda e, f: (e, "forces"), "the forces are not numbers"),
+    "text": (lambda e, f: (e, "forces"), "the forces are not numeric"),
     "none": (lambda e, f: None, "compute returned NoneType"),
     "huge": (lambda e, f: (e, f * 1e9), "the force on atom 1, .* is out of range"),
     "net": (lambda e, f: (e, f + 1), "add up to"),

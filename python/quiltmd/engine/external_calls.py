@@ -165,22 +165,23 @@ class ExternalCalls:
         return [float(tensor[i, j] + tensor[j, i]) / 2 for i, j in _PARTS]
 
     def _numbers(self, step: int, what: str, value: Any, shape: tuple[int, ...]) -> F64:
+        are, have = ("are", "have") if what == "forces" else ("is", "has")
         if np.ma.is_masked(value):
-            self._fail(step, f"the {what} are masked: return numbers for all atoms")
+            self._fail(step, f"the {what} {are} masked: return a number for every component")
         try:
             given = np.asarray(value)
             is_real = given.dtype.kind in _REAL
             found = np.ascontiguousarray(given if is_real else [], np.float64)
         except Exception as error:  # of the library whose array it is
-            fault = f"the {what} are not numbers ({type(error).__name__}: {error})"
+            fault = f"the {what} {are} not numeric ({type(error).__name__}: {error})"
             raise ExternalForceError(self.name, step, fault) from error
         if not is_real:
-            self._fail(step, f"the {what} are not numbers, but of type {given.dtype}")
+            self._fail(step, f"the {what} {are} not numeric, but of type {given.dtype}")
         found = found.reshape(given.shape)
         if found.shape != shape:
-            self._fail(step, f"the {what} have shape {found.shape}, not {shape}")
+            self._fail(step, f"the {what} {have} shape {found.shape}, not {shape}")
         if not np.isfinite(found).all():
-            self._fail(step, f"the {what} are not finite numbers")
+            self._fail(step, f"the {what} {are} not finite")
         return found
 
     def _fail(self, step: int, what: str) -> NoReturn:
