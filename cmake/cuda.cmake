@@ -3,8 +3,8 @@
 # /usr/local/cuda), else the one that the PyPI packages nvidia-cuda-nvcc, -crt, -runtime, -cccl and
 # nvidia-nvvm put into site-packages. The CUDA runtime is linked statically and libcuda not at all
 # (the runtime opens it when first used), so one package runs with or without a driver.
-# CHECK compiles it to PTX, little optimised, in a quarter of the time: enough to see that it compiles,
-# where no GPU will run it (CI).
+# CHECK compiles it to PTX, little optimised, the sources of a folder together: enough to see that it
+# compiles, where no GPU will run it (CI).
 set(QUILTMD_CUDA AUTO CACHE STRING "Build the cuda device: AUTO, ON, OFF or CHECK")
 set(QUILTMD_CUDA_ARCHITECTURES "" CACHE STRING
     "GPU architectures, e.g. 80;90;100;120 for a release; empty: of the GPU here alone, else 90")
@@ -52,6 +52,7 @@ list(APPEND CMAKE_CUDA_ARCHITECTURES ${last})
 if(QUILTMD_CUDA STREQUAL "CHECK")
   string(REGEX MATCH "^[0-9]+[af]?" last ${last})
   set(CMAKE_CUDA_ARCHITECTURES ${last}-virtual)
+  set(CMAKE_CUDA_FLAGS_RELEASE "-O0 -DNDEBUG")  # of host code: kernels have an option of their own in flags.cmake
 endif()
 set(CMAKE_CUDA_COMPILER ${QUILTMD_NVCC})
 set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})

@@ -9,7 +9,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 128, kBlocks = 5;
+constexpr int kPlaceThreads = 128, kBlocks = 5;
 
 __global__ void clear_counts(int32_t* counts, const Faults* faults, LaunchTimes* times) {
   const Timed timed(times);
@@ -47,7 +47,7 @@ __device__ __forceinline__ void place(const PlaceTerms& op, int form, int term) 
 }
 
 __host__ __device__ __forceinline__ int blocks_of(const TermTable& table) {
-  return (table.count + kThreads - 1) / kThreads;
+  return (table.count + kPlaceThreads - 1) / kPlaceThreads;
 }
 
 // Block `block` of all terms, from form k on.
@@ -55,13 +55,13 @@ template <int k = 0>
 __device__ __forceinline__ void place_nth(const PlaceTerms& op, int block) {
   const int blocks = blocks_of(op.terms.form[k]);
   if (block < blocks)
-    place<TermForms::At<k>>(op, k, block * kThreads + static_cast<int>(threadIdx.x));
+    place<TermForms::At<k>>(op, k, block * kPlaceThreads + static_cast<int>(threadIdx.x));
   else if constexpr (k + 1 < kTermForms)
     place_nth<k + 1>(op, block - blocks);
 }
 
 // With kBlocks on a multiprocessor: looking up atoms has a long latency, which many threads hide.
-__global__ void __launch_bounds__(kThreads, kBlocks)
+__global__ void __launch_bounds__(kPlaceThreads, kBlocks)
     place_terms_kernel(const __grid_constant__ PlaceTerms op, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
@@ -77,7 +77,8 @@ void place_terms(const PlaceTerms& op, CudaContext& context) {
   if (blocks == 0) return;
   launch(context, {PlaceTerms::kName, 1, kTermForms, 0, Start::kEarly}, clear_counts,
          op.terms.placed_count, op.faults);
-  launch(context, {PlaceTerms::kName, blocks, kThreads, 0, Start::kEarly}, place_terms_kernel, op);
+  launch(context, {PlaceTerms::kName, blocks, kPlaceThreads, 0, Start::kEarly}, place_terms_kernel,
+         op);
 }
 
 }  // namespace quiltmd

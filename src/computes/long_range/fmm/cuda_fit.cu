@@ -9,7 +9,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 128, kWarps = kThreads / kWarp;
+constexpr int kFitThreads = 128, kWarps = kFitThreads / kWarp;
 
 __device__ __forceinline__ double sum_of_lanes(double value) {
 #pragma unroll
@@ -24,11 +24,11 @@ __device__ __forceinline__ const FitFamily& family_of(const DeviceFit& fit, int 
 }
 
 // The influence function, of samples and of the top level.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFitThreads)
     fit_targets(const __grid_constant__ FitStencil op, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
-  const int index = blockIdx.x * kThreads + threadIdx.x, wave = index - op.fit.sample_count;
+  const int index = blockIdx.x * kFitThreads + threadIdx.x, wave = index - op.fit.sample_count;
   if (wave < 0) {
     fit_target(op, ReciprocalSteps(lattice_of(op.conditions->box, op.levels.grid)), index);
   } else if (wave < top_wave_count(op.levels)) {
@@ -36,11 +36,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFitThreads)
     fit_rows(const __grid_constant__ FitStencil op, int count, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
-  const int index = blockIdx.x * kThreads + threadIdx.x;
+  const int index = blockIdx.x * kFitThreads + threadIdx.x;
   if (index >= count) return;
   const int part = index % kFitParts, rest = index / kFitParts;
   sum_row(op, rest / op.fit.row_count, rest % op.fit.row_count, part);
@@ -59,7 +59,7 @@ __device__ __forceinline__ void over_unknowns(const FitStencil& op, Share share,
   if (lane == 0) store(family, unknown, parts);
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFitThreads)
     fit_products(const __grid_constant__ FitStencil op, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
       });
 }
 
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kFitThreads)
     fit_numbers(const __grid_constant__ FitStencil op, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
@@ -102,13 +102,13 @@ __global__ void __launch_bounds__(kWarp* kFitParts)
 
 void fit_stencil(const FitStencil& op, CudaContext& context) {
   const auto shape = [](unsigned blocks) {
-    return LaunchShape{FitStencil::kName, blocks, kThreads, 0, Start::kEarly};
+    return LaunchShape{FitStencil::kName, blocks, kFitThreads, 0, Start::kEarly};
   };
   const int of_rows = (op.shape.reach.z + 1) * op.fit.row_count * kFitParts;
   const unsigned of_unknowns = blocks_for(op.fit.unknown_count, kWarps);
   const int targets = op.fit.sample_count + top_wave_count(op.levels);
-  launch(context, shape(blocks_for(targets, kThreads)), fit_targets, op);
-  launch(context, shape(blocks_for(of_rows, kThreads)), fit_rows, op, of_rows);
+  launch(context, shape(blocks_for(targets, kFitThreads)), fit_targets, op);
+  launch(context, shape(blocks_for(of_rows, kFitThreads)), fit_rows, op, of_rows);
   launch(context, shape(of_unknowns), fit_products, op);
   launch(context, shape(of_unknowns), fit_numbers, op);
   launch(context, {FitStencil::kName, 1, kWarp * kFitParts, 0, Start::kEarly}, fit_mean, op);
