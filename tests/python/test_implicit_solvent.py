@@ -310,7 +310,7 @@ def test_minimisation_may_spread_atoms() -> None:
         ),
         (
             lambda s, x: Simulation(s, x).set_state(replace(x, box=4 * np.eye(3))),
-            "from its beginning to its end",
+            "cannot be added or removed during a simulation",
         ),
         (lambda s, x: replace(s, born_radii=()), "no radii for implicit solvent"),
         (lambda s, x: replace(s, born_screening=()), "no screening factors"),

@@ -312,7 +312,7 @@ def test_includes_and_conditions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         describe(path)
     monkeypatch.setenv("GMXLIB", str(tmp_path / "elsewhere"))
     assert describe(path).system.atoms == 31
-    with pytest.warns(QuiltWarning, match="nothing asks whether POSERS is defined"):
+    with pytest.warns(QuiltWarning, match="the macro POSERS has no effect"):
         describe(path, defines=["POSERS"])
     for text, words in (
         ("#ifdef A\n", "this condition has no #endif"),
