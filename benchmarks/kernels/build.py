@@ -36,9 +36,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class Program:
-    """The kernels (files under src) that a program's variants change, and these variants."""
+    """The kernels (files under src) that a program's variants change, and these variants.
 
-    kernels: str
+    None: the program includes its kernels itself.
+    """
+
+    kernels: str | None
     variants: tuple[Variant, ...]
 
 
@@ -89,7 +92,7 @@ QUEUE_VARIANTS = (
 PROGRAMS = {
     "pairs": Program("computes/nonbonded/cuda*.cu", PAIR_VARIANTS),
     "pme": Program("computes/long_range/pme/cuda*.cu", PME_VARIANTS),
-    "queue": Program("none", QUEUE_VARIANTS),  # the program includes its kernels
+    "queue": Program(None, QUEUE_VARIANTS),
     "integrate": Program("integrators/cuda*.cu", INTEGRATE_VARIANTS),
 }
 
@@ -127,7 +130,7 @@ def build(name: str) -> None:
 
     def compile_one(variant: Variant | None) -> None:
         tree = changed_tree(variant) if variant else ROOT / "src"
-        changed = sorted(tree.glob(program.kernels)) if variant else []
+        changed = sorted(tree.glob(program.kernels)) if variant and program.kernels else []
         target = OUT / (f"{name}_{variant.name}" if variant else name)
         source = ROOT / "benchmarks" / "kernels" / f"{name}.cu"
         # What the archive would define as well is found in the changed objects first.

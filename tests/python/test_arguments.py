@@ -162,15 +162,18 @@ def test_help_names_the_arguments() -> None:
 @pytest.mark.parametrize(
     ("typed", "advice"),
     [
-        ("run -f md.mdp -p a.top -c a.gro", "-f is no option of this command: name the control"),
+        (
+            "run -f md.mdp -p a.top -c a.gro",
+            "-f is not an option of this command: name the control",
+        ),
         ("run md.mdp -deffnm md", "-deffnm .*--out FOLDER names the folder"),
         ("run md.mdp -t nvt.cpt", "-t .*-c FOLDER takes positions, velocities and box"),
         ("run md.mdp -ntomp 4", "-ntomp .*--threads"),
         ("run -O -i md.in -o md.out", "-O .*--overwrite"),
         ("run -in in.melt", "-in .*name the control file without an option"),
         ("run md.in -ref a.rst7", "-ref .*-r FILE"),
-        ("run +p4 eq.conf", r"\+p4 is no option.*--threads"),
-        ("+p4 eq.conf", r"\+p4 is no command: 'quiltmd run FILE'.*--threads"),
+        ("run +p4 eq.conf", r"\+p4 is not an option.*--threads"),
+        ("+p4 eq.conf", r"\+p4 is not a command: 'quiltmd run FILE'.*--threads"),
         ("mdrun -deffnm md", "no command mdrun: 'quiltmd run md.mdp"),
         ("pdb2gmx -f a.pdb", "no command pdb2gmx: 'quiltmd prepare protein.pdb'"),
     ],
@@ -182,7 +185,7 @@ def test_habits_of_other_programs_are_answered(typed: str, advice: str) -> None:
 
 def test_a_file_in_the_place_of_a_command(tmp_path: Path) -> None:
     (tmp_path / "eq.conf").write_text("run 10")
-    with pytest.raises(QuiltError, match=r"eq.conf is a file and no command: .*'quiltmd run /"):
+    with pytest.raises(QuiltError, match=r"eq.conf is a file, not a command: .*'quiltmd run /"):
         raise call(tmp_path / "eq.conf").exception
 
 

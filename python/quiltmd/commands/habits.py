@@ -55,14 +55,14 @@ def refuse_options(arguments: Sequence[str], own: Collection[str]) -> None:
     for word in arguments:
         advice = _DEVICE if _OF_NAMD.match(word) else _OPTIONS.get(word)
         if advice is not None and word not in own:
-            raise QuiltError(f"{word} is no option of this command: {advice}")
+            raise QuiltError(f"{word} is not an option of this command: {advice}")
 
 
 def refuse_as_command(word: str) -> None:
     """QuiltError where a file, or a program's name or option, stands in the place of a command."""
     if Path(word).is_file():
-        raise QuiltError(f"{word} is a file and no command: run it with 'quiltmd run {word}'")
+        raise QuiltError(f"{word} is a file, not a command: run it with 'quiltmd run {word}'")
     if _OF_NAMD.match(word):
-        raise QuiltError(f"{word} is no command: 'quiltmd run FILE' is what runs a file; {_DEVICE}")
+        raise QuiltError(f"{word} is not a command: 'quiltmd run FILE' runs a file; {_DEVICE}")
     if word in _PROGRAMS:
         raise QuiltError(f"there is no command {word}: {_PROGRAMS[word]} does this")

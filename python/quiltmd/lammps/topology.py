@@ -57,7 +57,7 @@ class _Model:
                 raise command.error("this command is not supported")
             if ran is not None:
                 raise command.error(
-                    f"after {ran.text} (line {ran.line}): make what follows that a run of its own"
+                    f"after {ran.text} (line {ran.line}): put what follows it into another script"
                 )
             _SETUP[command.name](self, command)
 

@@ -85,22 +85,15 @@ class CollectiveReporter(FileWriter):
         self._bias = bias
         self._work = {one.name: 0.0 for one in self._moving}
         self._before: dict[str, CollectiveReading] = {}
-        new = mark is None or mark.length == 0
-        self._file = GrowingFile(self.path, new)
-        try:
-            if mark is None or new:
-                self._file.append((",".join(self._columns) + "\n").encode("ascii"))
-            else:
-                self._file.carry_on(mark.length, mark.tail)
-                self._take_up(mark.length, simulation)
-        except BaseException:
-            self._file.close()
-            raise
+        header = ",".join(self._columns) + "\n"
+        self._file = GrowingFile.with_header(
+            self.path, header, mark, lambda file: self._take_up(file, simulation)
+        )
 
-    def _take_up(self, length: int, simulation: Readout) -> None:
+    def _take_up(self, file: GrowingFile, simulation: Readout) -> None:
         """Takes the work so far, and readings, from the last row."""
-        begin = max(0, length - _LAST_ROW)
-        last = self._file.read(begin, length - begin).decode("ascii").splitlines()[-1]
+        begin = max(0, file.length - _LAST_ROW)
+        last = file.read(begin, file.length - begin).decode("ascii").splitlines()[-1]
         row = dict(zip(self._columns, last.split(","), strict=True))
         if row["step"] == "step":
             return

@@ -15,7 +15,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,6 +208,41 @@ class GrowingFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_TRUNC if new else 0)
         with writing(self.path):
             self._handle = os.open(self.path, flags, 0o666)
+
+    @classmethod
+    def with_header(
+        cls,
+        path: str | os.PathLike[str],
+        header: str,
+        mark: Mark | None,
+        take_up: Callable[[GrowingFile], None] | None = None,
+    ) -> GrowingFile:
+        """A new file with its header, or one that goes on where a checkpoint marks it.
+
+        Parameters
+        ----------
+        path:
+            The file.
+        header:
+            ASCII text at its beginning.
+        mark:
+            Length and checksum of the file to go on; None, or a length of 0: start a new file.
+        take_up:
+            Called with a file that goes on; the file is closed if this raises an error.
+        """
+        new = mark is None or mark.length == 0
+        file = cls(path, new)
+        try:
+            if mark is None or new:
+                file.append(header.encode("ascii"))
+            else:
+                file.carry_on(mark.length, mark.tail)
+                if take_up is not None:
+                    take_up(file)
+        except BaseException:
+            file.close()
+            raise
+        return file
 
     def read(self, offset: int, size: int) -> bytes:
         """Up to `size` bytes from `offset`."""

@@ -83,16 +83,7 @@ class StateEnergyReporter(FileWriter):
         self._is_table = self.path.suffix == ".csv"
         self._lambdas, self._walks = simulation.lambdas, walks
         header = table_header(alchemy) if self._is_table else xvg_header(simulation, walks)
-        new = mark is None or mark.length == 0
-        self._file = GrowingFile(self.path, new)
-        try:
-            if mark is None or new:
-                self._file.append(header.encode("ascii"))
-            else:
-                self._file.carry_on(mark.length, mark.tail)
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = GrowingFile.with_header(self.path, header, mark)
 
     def report(self, frame: Readout, /) -> None:
         """Writes a row."""

@@ -55,7 +55,8 @@ class Folder:
         self.log = path / "log.csv"
         self.collective = path / "collective.csv"  # of collective restraints
         self.hills = path / "HILLS"  # of metadynamics
-        self.walk = (path / "work.csv", path / "moves.csv")  # of switching, of an expanded ensemble
+        self.work = path / "work.csv"  # of switching
+        self.moves = path / "moves.csv"  # of an expanded ensemble
         self.states = (path / "dhdl.csv", path / "dhdl.xvg")  # of alchemical atoms
         self.checkpoint = path / "checkpoint.qmd"
         self.profile = path / "profile.csv"
@@ -82,7 +83,8 @@ class Folder:
             self.log,
             self.collective,
             self.hills,
-            *self.walk,
+            self.work,
+            self.moves,
             *self.states,
             *trajectories,
             *checkpoints,

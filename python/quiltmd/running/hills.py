@@ -68,17 +68,12 @@ class Hills(FileWriter):
         self._thermal = _thermal(settings, simulation)
         self._rows = np.empty((0, 2 * len(settings.variables) + 3))
         self._last = simulation.step if first is None else first  # step at which none is due
-        new = mark is None or mark.length == 0
-        self._file = GrowingFile(self.path, new)
-        try:
-            if mark is None or new:
-                self._file.append(self._header().encode("ascii"))
-            else:
-                self._file.carry_on(mark.length, mark.tail)
-                self._take_up(simulation, read_hills(self.path, self._settings, mark.length))
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = GrowingFile.with_header(
+            self.path,
+            self._header(),
+            mark,
+            lambda file: self._take_up(simulation, read_hills(path, settings, file.length)),
+        )
 
     def _take_up(self, simulation: Simulation, rows: F64) -> None:
         """Adds earlier hills; the pair lists stay those that the state has, not new ones."""

@@ -60,17 +60,13 @@ class Walk(FileWriter):
         if alchemy is None:
             raise QuiltError(f"{self.path}: the system has no alchemical atoms")
         self._alchemy: Alchemy = alchemy
-        new = mark is None or mark.length == 0
-        self._file = GrowingFile(self.path, new)
-        try:
-            if mark is None or new:
-                self._file.append((",".join(self._columns()) + "\n").encode("ascii"))
-            else:
-                self._file.carry_on(mark.length, mark.tail)
-                self._take_up(_last_row(self._file.read(0, mark.length)))
-        except BaseException:
-            self._file.close()
-            raise
+        header = ",".join(self._columns()) + "\n"
+        self._file = GrowingFile.with_header(
+            self.path,
+            header,
+            mark,
+            lambda file: self._take_up(_last_row(file.read(0, file.length))),
+        )
 
     def report(self, frame: Readout, /) -> None:
         """Nothing: states change in `set_at`."""
@@ -309,7 +305,7 @@ def _last_row(table: bytes) -> list[str] | None:
 
 def in_last_state(config: Config, folder: Folder, system: System, resumed: Checkpoint) -> System:
     """The system of a run that is resumed, in the state in which it was at the checkpoint."""
-    for path in folder.walk:
+    for path in (folder.work, folder.moves):
         mark = resumed.outputs.get(path.name)
         if mark is None or config.alchemy is None or system.alchemy is None:
             continue
@@ -328,12 +324,13 @@ def make_walk(
     section = config.alchemy
     if section is None or not (section.switching or section.expanded):
         return None
-    path = folder.walk[section.switching is None]
-    mark = None if resumed is None else resumed.outputs.get(path.name)
+    outputs = {} if resumed is None else resumed.outputs
     first = config.run.first_step
     if section.switching is not None:
-        return Switching(path, simulation, section.switching, mark, first)
+        mark = outputs.get(folder.work.name)
+        return Switching(folder.work, simulation, section.switching, mark, first)
     assert section.expanded is not None
     seed = config.integrator.seed
     assert seed is not None
+    path, mark = folder.moves, outputs.get(folder.moves.name)
     return ExpandedEnsemble(path, simulation, section.expanded, mark, section.state, seed, first)

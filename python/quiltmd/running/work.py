@@ -21,11 +21,11 @@ from ..errors import QuiltError
 from .alchemy_section import AlchemySection
 from .config import read_resolved
 from .dynamics_sections import IntegratorSection
+from .folder import Folder
 from .records import read_log
 from .statistics import Estimated
 
 F64 = NDArray[np.float64]
-_TABLE = "work.csv"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def work_estimates(folders: Sequence[Path]) -> WorkEstimates:
 
 def _work_of(folder: Path, states: int) -> float:
     """The work of a run through all states, kJ/mol."""
-    path = folder / _TABLE
+    path = Folder(folder).work
     table = read_log(path)
     rows = len(table.get("work", ()))
     if rows != states - 1:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pairs of embedded atoms on the CPU. In a metal only a fifth of the pairs of a list are within the cutoff, and tables
-// are dear to look up, a load for each pair and coefficient. So each i atom passes along the blocks of the list
+// Pairs of embedded atoms on the CPU. In a metal only a fifth of the pairs of a list are within the cutoff, and table
+// lookups are expensive: a load for each pair and coefficient. So each i atom passes along the blocks of the list
 // once for distances alone, notes where the j atoms within the cutoff are, and then meets these, vector by vector.
 //
 // Every sum has an order fixed by the pairs within the cutoff, in the order of the list.
@@ -135,6 +135,30 @@ HWY_INLINE void add_to(float* data, Field field, const int32_t* near, size_t cou
   for (size_t k = 0; k < count; ++k) base[near[k]] += lanes[k];
 }
 
+// ---- Lists ----
+
+// For each list: meet(i, blocks, near, found, number, result) for each of its i atoms, whose number is that in the
+// cluster and whose j atoms within the cutoff are at `near`; then deliver(list, base, blocks, result).
+template <class Meet, class Deliver>
+void over_lists(const EmbeddedLists& pairs, int first, int last, PairThread& thread,
+                const Meet& meet, const Deliver& deliver) {
+  for (int l = first; l < last; ++l) {
+    const PairList& list = pairs.lists[l];
+    if (list.within[pairs.shells.last] == 0) continue;
+    const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
+    const Blocks blocks = load_list(pairs, list, thread);
+    IResult result;
+    for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
+      if (pairs.slots.atom[slot] < 0) continue;
+      const IAtom i = load_i_atom(pairs, slot);
+      int32_t* const near = thread.scratch.near.get();
+      const size_t found = find_near(i, blocks, pairs.cutoff2, near);
+      meet(i, blocks, near, found, slot - base, result);
+    }
+    deliver(list, base, blocks, result);
+  }
+}
+
 // ---- Densities ----
 
 template <bool one_type>
@@ -157,23 +181,17 @@ float add_densities(const EmbeddedLists& op, const IAtom& i, const Blocks& list,
 template <bool one_type>
 void evaluate_densities(const EmbeddedDensities& op, int first, int last, PairThread& thread) {
   const EmbeddedLists& pairs = op.pairs;
-  for (int l = first; l < last; ++l) {
-    const PairList& list = pairs.lists[l];
-    if (list.within[pairs.shells.last] == 0) continue;
-    const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
-    const Blocks blocks = load_list(pairs, list, thread);
-    IResult result;
-    for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
-      if (pairs.slots.atom[slot] < 0) continue;
-      const IAtom i = load_i_atom(pairs, slot);
-      int32_t* const near = thread.scratch.near.get();
-      const size_t found = find_near(i, blocks, pairs.cutoff2, near);
-      result.force[4 * (slot - base)] = add_densities<one_type>(pairs, i, blocks, near, found);
-    }
+  const auto meet = [&](const IAtom& i, const Blocks& blocks, const int32_t* near, size_t found,
+                        uint32_t number, IResult& result) {
+    result.force[4 * number] = add_densities<one_type>(pairs, i, blocks, near, found);
+  };
+  const auto deliver = [&](const PairList& list, uint32_t base, const Blocks& blocks,
+                           IResult& result) {
     Totals totals;
     deliver_j(pairs, list, blocks, op.unit, thread, totals);
     deliver_records(result, base, op.unit, thread, totals);
-  }
+  };
+  over_lists(pairs, first, last, thread, meet, deliver);
 }
 
 // ---- Forces ----
@@ -220,24 +238,17 @@ HWY_NOINLINE ForceSums add_forces(const EmbeddedLists& op, const IAtom& i, const
 template <bool one_type>
 void evaluate_forces(const EmbeddedForces& op, int first, int last, PairThread& thread) {
   const EmbeddedLists& pairs = op.pairs;
-  for (int l = first; l < last; ++l) {
-    const PairList& list = pairs.lists[l];
-    if (list.within[pairs.shells.last] == 0) continue;
-    const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
-    const Blocks blocks = load_list(pairs, list, thread);
-    IResult result;
-    for (uint32_t slot = base; slot < base + kClusterSize; ++slot) {
-      if (pairs.slots.atom[slot] < 0) continue;
-      const IAtom i = load_i_atom(pairs, slot);
-      int32_t* const near = thread.scratch.near.get();
-      const size_t found = find_near(i, blocks, pairs.cutoff2, near);
-      const ForceSums sums = add_forces<one_type>(pairs, i, blocks, near, found);
-      float* const force = result.force + 4 * (slot - base);
-      force[0] = hn::ReduceSum(df, sums.force.x);
-      force[1] = hn::ReduceSum(df, sums.force.y);
-      force[2] = hn::ReduceSum(df, sums.force.z);
-      result.form += hn::ReduceSum(df, sums.energy);
-    }
+  const auto meet = [&](const IAtom& i, const Blocks& blocks, const int32_t* near, size_t found,
+                        uint32_t number, IResult& result) {
+    const ForceSums sums = add_forces<one_type>(pairs, i, blocks, near, found);
+    float* const force = result.force + 4 * number;
+    force[0] = hn::ReduceSum(df, sums.force.x);
+    force[1] = hn::ReduceSum(df, sums.force.y);
+    force[2] = hn::ReduceSum(df, sums.force.z);
+    result.form += hn::ReduceSum(df, sums.energy);
+  };
+  const auto deliver = [&](const PairList& list, uint32_t base, const Blocks& blocks,
+                           IResult& result) {
     if (op.energy) {
       const Symmetric virial = virial_of(pairs.slots, base, blocks, result);
       for (int k = 0; k < Symmetric::kParts; ++k)
@@ -247,7 +258,8 @@ void evaluate_forces(const EmbeddedForces& op, int first, int last, PairThread& 
     Totals totals;
     deliver_j(pairs, list, blocks, kForceScale, thread, totals);
     deliver_i(result, base, thread, totals);
-  }
+  };
+  over_lists(pairs, first, last, thread, meet, deliver);
 }
 
 void densities_here(const EmbeddedDensities& op, int first, int last, PairThread& thread) {
