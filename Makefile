@@ -146,7 +146,8 @@ lint: $(READY)
 	$(RUN) -m ruff check
 	$(RUN) -m ruff format --check
 	$(RUN) -m mypy
-	.venv/bin/clang-format --dry-run -Werror $(CPP)
+	@echo clang-format
+	@.venv/bin/clang-format --dry-run -Werror $(CPP)
 	$(RUN) tools/layer_check.py
 	$(RUN) tools/name_check.py
 	$(RUN) -m yamllint --strict .github packaging CITATION.cff
