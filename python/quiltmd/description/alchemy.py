@@ -301,7 +301,7 @@ def with_kept_terms(system: Any, kept: Mapping[str, npt.NDArray[np.bool_]]) -> A
                     "no constraint can replace it: set constraints to 'none'"
                 )
         if here.any():
-            numbers = (np.cumsum(stays) - 1)[one.terms[here]]
+            numbers = (np.cumsum(stays, dtype=np.int32) - 1)[one.terms[here]]
             left.append(ChangedTerms(one.name, numbers, one.parameters[here]))
     return replace(alchemy, changed_terms=tuple(left))
 
