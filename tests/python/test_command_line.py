@@ -58,6 +58,20 @@ def test_help_names_options_not_keys() -> None:
     assert not re.search(r"\b(pme|lj|fmm|rigid)_\w+", words)
 
 
+def test_help_says_which_kinds_have_a_setting() -> None:
+    words = unbroken(help_of("run", "-h"))
+    assert "Number of thermostats in a Nose-Hoover chain; only with nose-hoover." in words
+    assert "Relaxation time of the box, ps; not with monte-carlo." in words
+    assert "Steps between thermostat actions; not with langevin." in words
+    assert "friction coefficient, 1/ps; only with langevin-middle." in words
+
+
+def test_help_says_what_configurations_are_read() -> None:
+    arguments = unbroken(help_of("run", "-h")).split("Arguments:")[1].split("[system]:")[0]
+    for program in ("TOML", "mdin", "mdp", "NAMD", "LAMMPS"):
+        assert program in arguments
+
+
 def test_defaults_of_profile_are_those_of_the_run() -> None:
     settings = unbroken(help_of("profile", "-h")).split("Options: --steps")[0]
     assert settings.count("default: that of the run]") == settings.count("default: ") == 6

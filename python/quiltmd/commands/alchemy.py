@@ -36,11 +36,14 @@ def analyse(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Folders of the runs of all states, or of a replica exchange."
+            metavar="RUN...",
+            help="Folders of a run for each state, of a replica exchange between the states, of an "
+            "expanded ensemble, or of runs with nonequilibrium switching.",
         ),
     ],
     discard: Annotated[
-        float, typer.Option(help="Fraction of the rows of each state to discard at the beginning.")
+        float,
+        typer.Option(help="Fraction of the samples of each state to discard at the beginning."),
     ] = 0.1,
     page: Annotated[
         Path | None,
@@ -54,6 +57,9 @@ def analyse(
 
     Needs pymbar (pip install 'quiltmd[alchemy]').  Prints the free energy of each state relative
     to the first, kJ/mol, and writes a page with the overlap of the states and the convergence.
+
+    For runs with nonequilibrium switching, prints Bennett's acceptance ratio and Jarzynski's
+    averages instead, and writes no page.
     """
     if is_switching(folders[0]):
         work = work_estimates(folders)

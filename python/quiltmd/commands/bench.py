@@ -24,7 +24,10 @@ from .tables import out, show_table
 def bench(
     settings: Settings,
     system: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(SYSTEMS)}. [default: dhfr]")
+        str | None,
+        typer.Option(
+            help=f"One of {', '.join(SYSTEMS)}. [default: dhfr; on a GPU, see above]",
+        ),
     ] = None,
     tile: Annotated[
         str | None,
@@ -43,7 +46,7 @@ def bench(
 ) -> None:
     """Measure the speed of a standard system and of its tasks.
 
-    On a GPU, without --system and --tile: a table of DHFR in sizes up to a million atoms.
+    On a GPU, without --system and --tile, prints a table of DHFR in sizes up to a million atoms.
     """
     chosen = {key: value for (_, key), value in settings.items()}
     if transports:

@@ -29,7 +29,7 @@ COMMANDS = {
     "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
     "exchange": (
         "exchange.exchange",
-        "Run replica exchange between temperatures or Hamiltonians.",
+        "Run replica exchange: temperatures, REST2 or alchemical states.",
     ),
     "alchemy": (
         "alchemy.alchemy",

@@ -46,7 +46,10 @@ def convert(
             "--state", metavar="OUT.xml", help="Write the state to this OpenMM State XML file."
         ),
     ] = None,
-    frame: Annotated[int, typer.Option(help="Frame of a trajectory, counted from 0.")] = 0,
+    frame: Annotated[
+        int,
+        typer.Option(help="Frame of a trajectory, counted from 0, or from the end if negative."),
+    ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
     """Convert a system and its state to OpenMM XML.

@@ -15,7 +15,11 @@ from ..running.folder import Folder
 
 def digest(
     checkpoint: Annotated[
-        Path, typer.Argument(help="Checkpoint file, or folder of a run for its last checkpoint.")
+        Path,
+        typer.Argument(
+            metavar="CHECKPOINT",
+            help="Checkpoint file, or folder of a run for its last checkpoint.",
+        ),
     ],
 ) -> None:
     """Print the SHA-256 of the State in a checkpoint."""

@@ -61,7 +61,10 @@ def energy(
     ] = None,
     frame: Annotated[
         int | None,
-        typer.Option(help="Frame of a trajectory, counted from 0, or from the end if negative."),
+        typer.Option(
+            help="Frame of a trajectory, counted from 0, or from the end if negative; default: the "
+            "first."
+        ),
     ] = None,
     all_frames: Annotated[
         bool,

@@ -75,9 +75,10 @@ def exchange(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run replica exchange between temperatures or Hamiltonians.
+    """Run replica exchange: temperatures, REST2 or alchemical states.
 
-    The configuration is that of quiltmd run with a section [exchange]; exit statuses are the same.
+    The configuration is that of quiltmd run with a section [exchange], a TOML file; exit statuses
+    are those of quiltmd run.
     Under mpirun the replicas are assigned to the processes, and the first process reads and writes
     all files.  --analyse prints acceptance and round trips and draws exchange.png.  --demux sorts
     the frames of the states' trajectories into one trajectory for each replica.

@@ -21,7 +21,7 @@ from ..prediction.choices import compare
 from ..prediction.machine import read_machine
 from ..prediction.plan import Planner, Sharing
 from ..prediction.plot import plot_scaling
-from ..prediction.predict import Prediction, Tile, predict, predict_weak
+from ..prediction.predict import MOST_REPLICATED, Prediction, Tile, predict, predict_weak
 from ..running.config import build_config, merge
 from ..running.folder import Folder
 from ..running.runner import load_system
@@ -66,7 +66,9 @@ def predict_command(
         str,
         typer.Option(
             metavar="WAY",
-            help="How ranks share PME: distributed, pencils, replicated; auto: the fastest.",
+            help="How ranks share PME: distributed, pencils or replicated; auto: the faster of "
+            f"distributed and replicated, or, for more than {MOST_REPLICATED} ranks, of "
+            "distributed and pencils.",
         ),
     ] = "auto",
     is_placed: Annotated[

@@ -19,7 +19,7 @@ from .prepare_options import with_choices
 @with_choices
 def prepare(
     choices: Choices,
-    structure: Annotated[Path, typer.Argument(help="PDB or mmCIF file.")],
+    structure: Annotated[Path, typer.Argument(metavar="STRUCTURE", help="PDB or mmCIF file.")],
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("system"),
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the files of an earlier preparation.")

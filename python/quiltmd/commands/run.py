@@ -11,7 +11,7 @@ import typer
 
 from ..engine.hosts import started_together
 from ..errors import QuiltError
-from ..inputs.control_files import read_control
+from ..inputs.control_files import CONTROL_FILES, read_control
 from ..running import runner, stages
 from ..running.config import Config, build_config, merge, read_config
 from ..running.folder import Folder
@@ -22,6 +22,7 @@ from ..workers import mpi
 from .arguments import IndexFile, split_configuration, with_inputs, with_structure
 from .options import Settings, flag_of, with_settings
 
+*_MOST, _LAST = CONTROL_FILES
 _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` lists all
 
 
@@ -43,8 +44,9 @@ def run(
         list[Path] | None,
         typer.Argument(
             metavar="[CONFIG] [TOPOLOGY] [COORDINATES]",
-            help="Configuration: TOML, or a control file of NAMD, Amber (mdin) or GROMACS (mdp), "
-            "which options override; topology and coordinates, as the options -p and -c.",
+            help="Configuration: TOML, or a control file of "
+            f"{', '.join(_MOST)} or {_LAST}; options override it. Topology and coordinates: "
+            "same as the options -p and -c.",
         ),
     ] = None,
     index: IndexFile = None,
@@ -64,9 +66,8 @@ def run(
     Settings come from a file, from options, or from both; options override the file, but not
     the settings of its stages.
 
-    A control file of another program is translated: settings that have no counterpart in Quilt are
-    listed, and unsupported settings are refused.  Without --out, the results of NAME.mdp go to
-    NAME-quilt.
+    A control file of another program is translated: settings that have no effect in Quilt are
+    listed, and unsupported settings are refused.
 
     With --resume only these options are accepted: OPTIONS, and the settings of workers; FILES give
     the new paths of input files that have moved.

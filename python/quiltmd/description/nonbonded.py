@@ -187,8 +187,9 @@ class Nonbonded:
     coulomb_cutoff: Annotated[Nanometres | None, PME] = Field(
         default=None,
         ge=_SHORTEST_CUTOFF,
-        description="Cutoff of direct-space Coulomb interactions, nm, at most the cutoff; "
-        "default: the cutoff, or 7/9 of it in large systems of water. Needs a prolate split.",
+        description="Cutoff of direct-space Coulomb interactions, nm, at most the cutoff; needs "
+        "PME with the prolate split; default: the cutoff, or 7/9 of it in large systems of which "
+        "most atoms have no Lennard-Jones interactions.",
     )
     pme_alpha: Annotated[PerNanometre | None, PME] = Field(
         default=None,

@@ -121,7 +121,7 @@ ThermostatEvery = Annotated[
     Field(
         ge=1,
         le=LONGEST_INTERVAL,
-        description="Steps between thermostat actions; not with langevin.",
+        description="Steps between thermostat actions.",
     ),
 ]
 RemoveComEvery = Annotated[

@@ -56,8 +56,8 @@ class Workers:
     trust_network:
         Suppress the warning that messages between ranks on several hosts are not encrypted.
     patience:
-        Shortest time limit for a segment of the run, s: a device that takes longer, and longer than
-        fifty times the expected time, is declared hung if there are spares.
+        A device is declared hung if a segment of the run takes longer than fifty times the expected
+        time, but never before this time, s; only with spares.
     spares:
         Devices that replace a lost one, in this order.
     verify:
@@ -90,9 +90,9 @@ class Workers:
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
-        description="Shortest time limit for a segment of the run (half a second of steps), s; a "
-        "device that takes longer, and longer than fifty times the expected time, is declared "
-        "hung; needs spares.",
+        description="A device is declared hung if a segment of the run (half a second of steps) "
+        "takes longer than fifty times the expected time, but never before this time, s; needs "
+        "spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
         default=(),
@@ -102,8 +102,8 @@ class Workers:
         default=0,
         ge=0,
         le=MOST,
-        description="Check of the device: repeat one of every N segments of the run (half a "
-        "second of steps each), where N is this number, and compare the results; 0: no check.",
+        description="Check of the device: repeat one segment of the run (half a second of "
+        "steps) in every VERIFY segments, and compare the results; 0: no check.",
     )
     inject_fault: Annotated[tuple[_Fault, ...], OnResume.MAY_CHANGE] = Field(
         default=(),

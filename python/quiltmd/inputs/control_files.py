@@ -19,20 +19,21 @@ from ..reading.entries import Control
 from ..reading.fixed_width import read_bytes
 from ..reading.formats import HEAD, Path
 
-__all__ = ["Control", "is_control", "read_control"]
+__all__ = ["CONTROL_FILES", "Control", "is_control", "read_control"]
 
-_FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[str], Control]], ...] = (
-    (is_mdin, read_mdin),
-    (is_mdp, read_mdp),
-    (is_namd, read_namd),
-    (is_script, read_script),
-)
+# By the program, as the help names it: how a file is recognised, and its reader.
+CONTROL_FILES: dict[str, tuple[Callable[[bytes], bool], Callable[[str], Control]]] = {
+    "Amber (mdin)": (is_mdin, read_mdin),
+    "GROMACS (mdp)": (is_mdp, read_mdp),
+    "NAMD": (is_namd, read_namd),
+    "LAMMPS (input script)": (is_script, read_script),
+}
 
 
 def is_control(path: Path) -> bool:
     """Whether a file is a control file of another program, by how it begins."""
     head = read_bytes(path, limit=HEAD)
-    return any(matches(head) for matches, _ in _FORMATS)
+    return any(matches(head) for matches, _ in CONTROL_FILES.values())
 
 
 def read_control(path: Path, index: Path | None = None) -> Control | None:
@@ -57,5 +58,6 @@ def read_control(path: Path, index: Path | None = None) -> Control | None:
                 "an index file is only used with an mdp file, and this is not one", file=path
             )
         return read_mdp(str(path), read_index(index))
-    reader = next((reader for matches, reader in _FORMATS if matches(head)), None)
+    readers = CONTROL_FILES.values()
+    reader = next((reader for matches, reader in readers if matches(head)), None)
     return None if reader is None else reader(str(path))

@@ -8,9 +8,11 @@ have are refused where they are given, and are not in the resolved configuration
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from copy import copy
 from typing import Any, Literal
 
 from pydantic import Field, create_model
+from pydantic.fields import FieldInfo
 
 from .section import Section
 from .setting_fields import fields_of
@@ -62,5 +64,19 @@ def section_of(
     for found in choices.values():
         for name, field in fields_of(found).items():
             if name not in elsewhere:
-                settings.setdefault(name, (field.annotation, field))
+                having = [one for one, its in choices.items() if name in fields_of(its)]
+                settings.setdefault(name, (field.annotation, _of_kinds(field, having, [*told])))
     return create_model(f"{what}Section", __base__=base, **settings)
+
+
+def _of_kinds(field: FieldInfo, having: list[str], kinds: list[str]) -> FieldInfo:
+    """A setting whose description says which of the kinds have it, unless all have."""
+    lacking = [kind for kind in kinds if kind not in having]
+    if not lacking:
+        return field
+    few, words = (lacking, "not") if len(lacking) < len(having) else (having, "only")
+    said = f"{(field.description or '').removesuffix('.')}; {words} with {' or '.join(few)}."
+    described = copy(field)
+    described.description = said
+    described._attributes_set = {**field._attributes_set, "description": said}
+    return described

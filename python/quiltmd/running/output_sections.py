@@ -34,7 +34,8 @@ class OutputSection(Section):
     """
 
     dir: Annotated[AbsolutePath, OnResume.NOT_COMPARED] = Field(
-        description="Folder for the results."
+        description="Output folder; required, except with a control file of another program, "
+        "where the default is NAME-quilt for NAME.mdp."
     )
     log_every: int = Field(
         default=100,
@@ -70,7 +71,7 @@ class OutputSection(Section):
         "ncrst, rst7, namd (files coor, vel and xsc).",
     )
     copy_inputs: Annotated[bool, OnResume.NOT_COMPARED] = Field(
-        default=False, description="Copy the input files into the folder of the results."
+        default=False, description="Copy the input files into the output folder."
     )
 
 

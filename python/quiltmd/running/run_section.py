@@ -30,7 +30,7 @@ class RunSection(Section):
         ge=0,
         le=LAST_STEP,
         description="Number of the first step, for a run that continues another one: steps and "
-        "times in log and trajectories start from this number.",
+        "times in log and trajectories, random numbers and annealing start from this number.",
     )
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
     minimize_iterations: int = Field(
@@ -44,7 +44,8 @@ class RunSection(Section):
     )
     draw_velocities: bool = Field(
         default=False,
-        description="Draw initial velocities, even if the coordinate file has velocities.",
+        description="Draw initial velocities at the temperature of the heat bath, even if the "
+        "coordinate file has velocities.",
     )
     start_temperature: Kelvins | None = Field(
         default=None,
@@ -64,7 +65,8 @@ class RunSection(Section):
         default=Execution.device,
         description="Device: auto (a usable GPU, else the CPU), cpu, cuda (the first GPU), cuda:1 "
         "(one of several; `quiltmd devices` lists them), cuda:0,1 (a GPU for each rank), or one of "
-        "these in a worker: worker:cuda:0, ssh:HOST/cuda:0, remote:HOST:PORT/cuda:0.",
+        "these in a worker: worker:cuda:0, ssh:HOST/cuda:0, remote:HOST:PORT/cuda:0. The user "
+        "guide explains redundant:..., ranks:... and forward:....",
     )
     hosts: Annotated[tuple[HostEntry, ...], OnResume.MAY_CHANGE] = Field(
         default=Execution.hosts,

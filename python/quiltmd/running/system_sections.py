@@ -70,7 +70,8 @@ class SystemSection(Section):
     )
     hmr: bool = Field(
         default=False,
-        description="Hydrogen mass repartitioning (not in rigid water), for time steps of 4 fs.",
+        description="Hydrogen mass repartitioning, for time steps of 4 fs; rigid water is left "
+        "unchanged.",
     )
     constraints: Literal["h-bonds", "none"] = Field(
         default="h-bonds",
