@@ -142,7 +142,7 @@ def test_temperatures_follow_the_schedule(tmp_path: Path, monkeypatch: pytest.Mo
 def test_annealing_has_the_same_bits_after_stops(
     alanine: tuple[Path, Path], tmp_path: Path, thermostat: str
 ) -> None:
-    """In the compiled core, stopped within a stretch of one temperature and at its end."""
+    """In the compiled core, stopped within a stretch of one condition and at the end of each."""
 
     def config(out: str, steps: int) -> Any:
         return build_config(
@@ -172,7 +172,7 @@ def test_annealing_has_the_same_bits_after_stops(
 
     runner.start(config("whole", 30))
     runner.start(config("stopped", 11))
-    for steps in (16, 24, 30):
+    for steps in (16, 24, 25, 30):
         runner.resume(tmp_path / "stopped", {("run", "steps"): steps})
     states = [
         quiltmd.read_checkpoint(tmp_path / out / "checkpoint.qmd").state

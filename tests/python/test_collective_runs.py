@@ -61,14 +61,16 @@ def settings(openmmtools_data: Path, tmp_path: Path) -> dict[str, Any]:
 def test_a_run_that_was_stopped_has_the_files_of_one_that_was_not(
     settings: dict[str, Any], tmp_path: Path
 ) -> None:
+    """Stopped at a step at which a hill is due, and between hills."""
     runner.start(build_config(settings))
     parts = {
         **settings,
-        "run": {**settings["run"], "steps": 33},
+        "run": {**settings["run"], "steps": 30},
         "output": {**settings["output"], "dir": str(tmp_path / "parts")},
     }
     runner.start(build_config(parts))
-    runner.resume(tmp_path / "parts", {("run", "steps"): 60})
+    for steps in (33, 60):
+        runner.resume(tmp_path / "parts", {("run", "steps"): steps})
     for name in ("HILLS", "collective.csv"):
         whole, resumed = ((tmp_path / run / name).read_text() for run in ("whole", "parts"))
         assert whole == resumed

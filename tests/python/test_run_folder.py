@@ -489,12 +489,35 @@ def test_a_run_stops_when_its_time_is_up(inputs: Any, tmp_path: Path) -> None:
     assert outcome.interrupted
     assert outcome.signal is None
     assert read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step == outcome.step
+    later = runner.resume(tmp_path / "out", engine=Slow)
+    assert later.interrupted
+    assert later.step > outcome.step
 
 
 def test_the_time_that_a_run_may_take_is_in_hours() -> None:
     now = time.monotonic()
     assert not Stopping(2.0, now - 2 * 3600 + 60)
     assert Stopping(2.0, now - 2 * 3600 - 1)
+
+
+def test_minutes_between_checkpoints_are_minutes(
+    inputs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With steps of 25 s by the clock, a checkpoint each three minutes comes after eight steps."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    steps: list[int] = []
+
+    class Timed(FakeEngine):
+        def run(self, count: int) -> None:
+            super().run(count)
+            now[0] += 25 * count
+            steps.append(read_checkpoint(tmp_path / "out" / "checkpoint.qmd").state.step)
+
+    given = {"output__checkpoint_every": 0, "output__checkpoint_minutes": 3, "output__log_every": 1}
+    runner.start(make_config(inputs, tmp_path / "out", **given), engine=Timed)
+    assert sorted(set(steps)) == [*range(0, max(steps) + 1, 8)]
+    assert max(steps) > 0
 
 
 def test_checkpoints_by_the_clock(inputs: Any, tmp_path: Path) -> None:
