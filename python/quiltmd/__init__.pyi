@@ -56,6 +56,8 @@ from .exchange.states import (
     rest2_states,
     temperature_states,
 )
+from .external.imd_server import ImdServer
+from .external.viewer_force import ViewerForce
 from .gromacs.write import write_gro
 from .inputs import load
 from .lammps.eam import read_eam
@@ -104,6 +106,7 @@ __all__ = [
     "Frame",
     "FunctionReporter",
     "Hills",
+    "ImdServer",
     "ImplicitSolvent",
     "InputError",
     "Integrator",
@@ -131,6 +134,7 @@ __all__ = [
     "TrajectoryReporter",
     "VelocityRescaling",
     "VelocityVerlet",
+    "ViewerForce",
     "Workers",
     "alchemical_states",
     "apply_boresch",

@@ -45,6 +45,7 @@ _FLAGS: dict[Place, str] = {
     ("barostat", "every"): "barostat_every",
     ("barostat", "annealing"): "pressure_annealing",
     ("barostat", "annealing_every"): "pressure_annealing_every",
+    ("imd", "port"): "imd_port",
     ("restraints", "annealing"): "restraint_annealing",
     ("restraints", "annealing_every"): "restraint_annealing_every",
 }

@@ -37,6 +37,7 @@ _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` l
     "run",
     "workers",
     "output",
+    "imd.port",
 )
 def run(
     settings: Settings,

@@ -146,6 +146,8 @@ class ExchangeConfig(Config):
             raise ValueError("leave out [run] start_temperature: the states set the temperatures")
         if self.external:
             raise ValueError("leave out [[external]]: replica exchange has no external forces")
+        if self.imd is not None:
+            raise ValueError("leave out [imd]: replica exchange streams no frames")
         if self.reporter:
             raise ValueError(
                 "leave out [[reporter]]: replica exchange takes reporters only in Python"

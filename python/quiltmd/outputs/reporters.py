@@ -62,7 +62,8 @@ class Reporter(Protocol):
     It may also have the attribute `needs`, the data that it reads: some of "energies" (with the
     virial), "positions", "state" (which has the positions) and "forces", for which the simulation
     waits; other data are then not copied from the device.  Without it, the frame has all but
-    forces.
+    forces.  If it has a method `holds`, the run asks before each stretch and waits while it returns
+    True.  `every` may change during a run.
     """
 
     @property

@@ -28,6 +28,7 @@ from pydantic import (
 from ..description.constant_pressure import with_interval
 from ..description.coulomb_cutoff import with_coulomb_cutoff
 from ..description.dynamics import resolve_dynamics
+from ..description.external_force import ExternalForce
 from ..description.heat_baths import BathGroup
 from ..description.integrators import Integrator
 from ..description.metadynamics import Metadynamics
@@ -39,6 +40,7 @@ from ..description.settings import (
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.execution import PATCH_REACH_BY_NAME, Execution
+from ..engine.external_factory import ExternalFactory
 from ..engine.places import listed_ranks
 from ..engine.worker_settings import Workers
 from ..errors import QuiltError
@@ -56,6 +58,7 @@ from .dynamics_sections import (
 )
 from .external_section import ExternalSection
 from .faults import describe
+from .imd_section import ImdSection
 from .input_hashes import files_beside
 from .older_names import with_present_names
 from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
@@ -108,6 +111,7 @@ class Config(Section):
     alchemy: AlchemySection | None = None
     metadynamics: Metadynamics | None = None
     external: tuple[ExternalSection, ...] = ()
+    imd: ImdSection | None = None
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]
 
     def model_post_init(self, context: Any) -> None:
@@ -191,6 +195,12 @@ class Config(Section):
     def make_thermostat(self) -> Thermostat | None:
         """The thermostat, with the heat baths that it has."""
         return self.thermostat.build(self.integrator, self.make_groups())
+
+    def make_external(self) -> list[ExternalForce | ExternalFactory]:
+        """External forces, with those of viewers."""
+        made: list[ExternalForce | ExternalFactory] = [one.build() for one in self.external]
+        of_viewers = None if self.imd is None else self.imd.viewer_force()
+        return made if of_viewers is None else [*made, of_viewers]
 
     def _unused(self) -> Iterator[Unused]:
         names = single_sections(type(self))

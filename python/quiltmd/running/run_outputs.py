@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 
 from ..outputs.checkpoint import Checkpoint
 from ..outputs.collective import CollectiveReporter
@@ -19,7 +20,9 @@ from ..outputs.structures import pdb_limit, write_cif, write_pdb
 from .config import Config
 from .folder import Folder
 from .hills import Hills
+from .progress import say
 from .simulation import Simulation
+from .stopping import Stopping
 
 
 def open_outputs(
@@ -96,6 +99,19 @@ def make_reporters(
         if callable(close := getattr(made[-1], "close", None)):
             stack.callback(close)
     return made
+
+
+def serve_viewers(
+    config: Config, simulation: Simulation, stopping: Stopping, stack: ExitStack
+) -> list[Reporter]:
+    """The reporter that streams frames to viewers, if there is one; closed at the end."""
+    if config.imd is None:
+        return []
+    on_stop = partial(stopping.ask, "a viewer asked for it")
+    server = config.imd.serve(simulation, on_stop, say)
+    stack.callback(server.close)
+    say(server.introduction())
+    return [server]
 
 
 def write_selected(config: Config, folder: Folder, simulation: Simulation) -> None:

@@ -39,7 +39,13 @@ from .one_gpu import OneGpuTrial
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say
 from .records import Session
-from .run_outputs import first_reports, make_reporters, open_outputs, write_selected
+from .run_outputs import (
+    first_reports,
+    make_reporters,
+    open_outputs,
+    serve_viewers,
+    write_selected,
+)
 from .simulation import Simulation
 from .stopping import Stopping
 from .walks import Walk, in_last_state, make_walk
@@ -280,7 +286,7 @@ def make_simulation(
         config.make_integrator(),
         thermostat=config.make_thermostat(),
         barostat=config.barostat.build(config.integrator),
-        external=[section.build() for section in config.external],
+        external=config.make_external(),
         engine=engine,
         **config.execution().settings(),
     )
@@ -361,6 +367,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             *changes,
         ]
         reporters = make_reporters(config, folder, simulation, resumed, stack)
+        reporters += serve_viewers(config, simulation, run.stopping, stack)
         checkpoints = CheckpointReporter(
             folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
         )

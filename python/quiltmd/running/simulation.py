@@ -88,6 +88,7 @@ _COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()
 _LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
 _PIECE_SECONDS = 0.5
 _FIRST_PIECE = 10  # steps, before the speed is known
+_HOLD_SECONDS = 0.01  # between questions whether a run that is held may continue
 _FIXED = ("system", "nonbonded", "integrator", "thermostat", "barostat", "device", "ranks")
 _FOLLOWS = {  # what changes it
     "step": "run or set_state",
@@ -603,7 +604,7 @@ class Simulation(Readout):
             Number of steps.
         reporters:
             Each reports at multiples of its `every`, in the given order, in another thread; all
-            reports are complete on return.
+            reports are complete on return.  The run waits while one of them `holds` it.
         watch:
             Called with the step number about twice a second; returning True stops the run at this
             step, after its reports.
@@ -643,15 +644,32 @@ class Simulation(Readout):
         watch: Callable[[int], bool],
         writer: Writer,
     ) -> None:
-        active = [reporter for reporter in reporters if reporter.every > 0]
         stop = False
-        while self.step < end and not stop:
-            next_due = (self.step - self.step % r.every + r.every for r in active)
+        while self.step < end and not stop and not self._hold(reporters, watch, writer.check):
+            active = [(one, every) for one in reporters if (every := one.every) > 0]
+            next_due = (self.step - self.step % every + every for _, every in active)
             stop = self._advance(min([end, *next_due]), watch, writer.check)
-            due = [reporter for reporter in active if self.step % reporter.every == 0]
+            due = [reporter for reporter, every in active if self.step % every == 0]
             if due:
                 writer.wait_for_room()
                 writer.put(partial(_report, self._capture(*_needs(due)), due))
+
+    def _hold(
+        self, reporters: Sequence[Reporter], watch: Callable[[int], bool], check: Callable[[], None]
+    ) -> bool:
+        """Waits while a reporter holds the run; whether `watch` asks to stop meanwhile."""
+        questions = [holds for one in reporters if callable(holds := getattr(one, "holds", None))]
+        while any([holds() for holds in questions]):
+            check()
+            if watch(self.step):
+                return True
+            time.sleep(_HOLD_SECONDS)
+        return False
+
+    @property
+    def external(self) -> tuple[ExternalForce, ...]:
+        """The external forces, in the given order."""
+        return tuple(calls.force for calls in self._external)
 
     @property
     def balance(self) -> bool:
@@ -744,23 +762,21 @@ class Simulation(Readout):
     def _advance(
         self, target: int, watch: Callable[[int], bool], check: Callable[[], None]
     ) -> bool:
-        """Runs up to `target`, or to where `watch` asks to stop, which it then returns.
+        """Runs a piece, at most up to `target`; whether `watch` asks to stop there.
 
-        Between pieces `check` may raise.
+        Afterwards `check` may raise.
         """
-        stop = False
-        while self.step < target and not stop:
-            steps = min(self._piece, target - self.step)
-            begin = time.perf_counter()
-            self._cache = {}
-            with self._naming_atoms(), core_calls:
-                self._engine.run(steps)
-            seconds = max(time.perf_counter() - begin, 1e-9)
-            self._note(self.step + steps, self._box_now())
-            if steps == self._piece or seconds > _PIECE_SECONDS:
-                self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
-            stop = watch(self.step)
-            check()
+        steps = min(self._piece, target - self.step)
+        begin = time.perf_counter()
+        self._cache = {}
+        with self._naming_atoms(), core_calls:
+            self._engine.run(steps)
+        seconds = max(time.perf_counter() - begin, 1e-9)
+        self._note(self.step + steps, self._box_now())
+        if steps == self._piece or seconds > _PIECE_SECONDS:
+            self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
+        stop = watch(self.step)
+        check()
         return stop
 
     @contextmanager

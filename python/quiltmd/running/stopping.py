@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When a run must stop before its last step: on a signal, or when its time is up.
+"""When a run must stop before its last step: on a signal or request, or when its time is up.
 
 People press Ctrl-C; batch systems warn with other signals that a job's time, or its machine, will
 soon be gone.  All of them ask for the same: a checkpoint, and an exit status that says that the run
@@ -69,16 +69,23 @@ class Stopping:
 
     def __init__(self, max_hours: float | None, begun: float) -> None:
         self.signal: signal.Signals | None = None
+        self._asked: str | None = None
         self._end = None if max_hours is None else begun + 3600 * max_hours
         self._before: dict[signal.Signals, Any] = {}
 
     def __bool__(self) -> bool:
         """Whether to stop."""
-        return self.signal is not None or self._is_late()
+        return self.signal is not None or self._asked is not None or self._is_late()
+
+    def ask(self, reason: str) -> None:
+        """Asks for a stop, for a reason in words; from any thread."""
+        self._asked = reason
 
     def reason(self) -> str:
         """Why, in words."""
-        return "the time allowed is up" if self.signal is None else self.signal.name
+        if self.signal is not None:
+            return self.signal.name
+        return self._asked or "the time allowed is up"
 
     def __enter__(self) -> Stopping:
         for kind in SIGNALS:
