@@ -80,6 +80,13 @@ class ImdServer:
     tell:
         Called with messages; by default they are warnings.
 
+    Attributes
+    ----------
+    port:
+        The port on which it listens.
+    sent, dropped:
+        Frames that were sent, and those between them that were due and were not.
+
     Raises
     ------
     QuiltError
@@ -124,6 +131,7 @@ class ImdServer:
         self._is_paused = False
         self._refused: set[str] = set()
         self.sent = self.dropped = 0
+        self._last: int | None = None  # step of the last frame
         self._host = host
         listener = _listen(host, port, trust_network)
         self.port: int = listener.getsockname()[1]
@@ -131,8 +139,9 @@ class ImdServer:
 
     @property
     def every(self) -> int:
-        """Steps between frames; 0: nobody receives them."""
-        return self._every if self._link.is_live else 0
+        """Steps between frames; 0 while nobody receives them or there is no room for one."""
+        has_room = not self._is_paused and self._link.backlog < _ROOM
+        return self._every if self._link.is_live and (self._loses_nothing or has_room) else 0
 
     @property
     def is_connected(self) -> bool:
@@ -155,13 +164,14 @@ class ImdServer:
 
     def report(self, frame: Readout, /) -> None:
         """Sends a frame, if there is room."""
-        if not self._link.is_live:
-            return
-        if not self._loses_nothing and (self._is_paused or self._link.backlog >= _ROOM):
-            self.dropped += 1
+        every = self.every
+        if not every:
             return
         self._link.send(self._session.frame(self._contents(frame)))
         self.sent += 1
+        if self._last is not None:
+            self.dropped += (frame.step - self._last - 1) // every
+        self._last = frame.step
 
     def close(self) -> None:
         """Sends the last frames and ends the connection."""
@@ -197,7 +207,7 @@ class ImdServer:
     def _receive(self, request: Request | None) -> None:
         """Does what a viewer asks for; None: it is gone."""
         if request is None:
-            self._is_paused, self._every = False, self._slowest
+            self._is_paused, self._every, self._last = False, self._slowest, None
             self._pull(np.empty(0, np.int64), np.empty((0, 3)))
         elif request.kind == Kind.PAUSE:
             self._is_paused = self._session.version == 3 or not self._is_paused
