@@ -57,6 +57,7 @@ from .exchange.states import (
     temperature_states,
 )
 from .external.imd_server import ImdServer
+from .external.plumed import Plumed
 from .external.viewer_force import ViewerForce
 from .gromacs.write import write_gro
 from .inputs import load
@@ -118,6 +119,7 @@ __all__ = [
     "MonteCarloBarostat",
     "Nonbonded",
     "NoseHooverChain",
+    "Plumed",
     "QuiltError",
     "QuiltWarning",
     "Readout",

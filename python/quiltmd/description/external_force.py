@@ -53,6 +53,20 @@ class ExternalForce(ABC):
     outside: bool = False
     timeout: float | None = None
 
+    def prepare(self, system: System, timestep: float, temperature: float | None) -> None:
+        """Called once, before `compute`: by default nothing happens.
+
+        Parameters
+        ----------
+        system:
+            The system.
+        timestep:
+            Time step, ps.
+        temperature:
+            Temperature of the heat bath, K; None: there is none, or several.
+        """
+        return None
+
     @abstractmethod
     def compute(
         self, step: int, positions: NDArray[np.float64], box: NDArray[np.float64] | None
@@ -107,6 +121,11 @@ def label(force: ExternalForce) -> str:
 def remembers(force: ExternalForce) -> bool:
     """Whether it has a state that checkpoints carry."""
     return type(force).state is not ExternalForce.state
+
+
+def is_prepared(force: ExternalForce) -> bool:
+    """Whether it has to know the system and the settings of the run."""
+    return type(force).prepare is not ExternalForce.prepare
 
 
 def atoms_of(force: ExternalForce, system: System) -> NDArray[np.int32]:

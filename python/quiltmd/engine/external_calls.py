@@ -15,6 +15,7 @@ from ..description.external_force import (
     ExternalForce,
     atoms_of,
     check_forces,
+    is_prepared,
     label,
     remembers,
 )
@@ -188,6 +189,18 @@ class ExternalCalls:
         raise ExternalForceError(self.name, step, what)
 
 
+def prepare_forces(
+    calls: Sequence[ExternalCalls], system: System, timestep: float, temperature: float | None
+) -> None:
+    """Tells each force of the run; QuiltError, which names the force, where that fails."""
+    for one in calls:
+        try:
+            one.force.prepare(system, timestep, temperature)
+        except Exception as error:
+            kind = "" if isinstance(error, QuiltError) else f"{type(error).__name__}: "
+            raise QuiltError(f"external force '{one.name}': {kind}{error}") from error
+
+
 def energy_names() -> set[str]:
     """Names of the potential energies of the core."""
     forms = load_core().term_forms()
@@ -227,6 +240,11 @@ def with_external(
                 f"{where} is an object of this process, and an engine on device '{run.device}' "
                 "is in another: give an ExternalFactory, or choose device 'cpu', whose ranks are "
                 "in this process"
+            )
+        if is_prepared(one.force):
+            raise QuiltError(
+                f"{where} must know the settings of the run, and cannot run in another process "
+                f"(device '{run.device}'): choose device 'cpu', whose ranks are in this process"
             )
         if one.force.update_every:
             raise QuiltError(

@@ -1,27 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces from outside, by name: [[external]] of a configuration."""
+"""Forces from outside: [[external]] of a configuration."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from ..engine.external_factory import ExternalFactory
 from .factory_section import FactorySection
+from .section import AbsolutePath
+
+_PLUMED = "quiltmd.external.plumed:Plumed"
 
 
 class ExternalSection(FactorySection):
-    """[[external]]: a force from outside, made by a function of the user's.
+    """[[external]]: a force from outside, made by a function of the user's, or PLUMED.
 
     The function is called with the keywords of `options`, and returns an `ExternalForce`.
     """
 
     table: ClassVar[str] = "external"
 
-    kind: Literal["python"] = Field(description="Kind: python (a function in Python).")
+    kind: Literal["python", "plumed"] = Field(
+        description="Kind: python (a function in Python) or plumed."
+    )
+    factory: str = Field(default="", description='Module and function, "module:function".')
+    file: AbsolutePath | None = Field(default=None, description="Input of PLUMED.")
+
+    @model_validator(mode="after")
+    def _has_its_source(self) -> ExternalSection:
+        if self.kind == "plumed" and (self.file is None or self.factory):
+            raise ValueError("kind = 'plumed' needs `file`, and has no `factory`")
+        if self.kind == "python" and (self.file is not None or not self.factory):
+            raise ValueError("kind = 'python' needs `factory`, and has no `file`")
+        return self
 
     def build(self) -> ExternalFactory:
         """Factory of the force, used in the process of the engine."""
+        if self.kind == "plumed":
+            return ExternalFactory(_PLUMED, None, {"file": str(self.file), **self.options})
         path = None if self.path is None else str(self.path)
         return ExternalFactory(self.factory, path, self.options)

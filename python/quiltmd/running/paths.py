@@ -28,6 +28,8 @@ def make_absolute(settings: dict[str, Any], folder: Path) -> None:
             section |= {key: _from(folder, section[key]) for key in keys if key in section}
     for table in (*tables_of(settings, "reporter"), *tables_of(settings, "external")):
         table["path"] = os.path.normpath(folder / str(table.get("path", "")))
+        if "file" in table:
+            table["file"] = _from(folder, table["file"])
 
 
 def _from(folder: Path, value: Any) -> Any:

@@ -57,6 +57,7 @@ from ..engine.core import Engine, EngineFactory, counted_heat
 from ..engine.execution import DeviceName, Execution, MeshSharing, PatchReach, Transport
 from ..engine.external_calls import (
     external_calls,
+    prepare_forces,
     refuse_calls_within,
     set_states,
     states_of,
@@ -171,6 +172,7 @@ class Simulation(Readout):
         if self.nonbonded.method in ("pme", "fmm"):
             check_impulses(self.integrator, system)
         self._external = external_calls(external, system)
+        prepare_forces(self._external, system, self.integrator.timestep, self._one_temperature())
         held = any(calls.force.outside for calls in self._external)
         self.centre_of_mass = centre_of_mass(self.integrator, self.thermostat, system, held)
         self._execution = Execution(
@@ -192,6 +194,12 @@ class Simulation(Readout):
         self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
         self._warn(thermostat_oddities(self.thermostat, system))
         self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system))
+
+    def _one_temperature(self) -> float | None:
+        """Temperature of the heat bath, K; None: there is none, or several."""
+        bath = heat_bath(self.integrator, self.thermostat)
+        found = [] if bath is None else bath.temperatures()
+        return float(found[0]) if len(set(found)) == 1 else None
 
     def _start(self, state: State, engine: EngineFactory) -> None:
         """Makes the engine and gives it the state."""
