@@ -44,12 +44,17 @@ const ByName<ThermostatKind>& thermostats();
 inline constexpr const char* kTemperature[] = {"temperature"};
 
 int steps_between_actions(const Parameters& parameters);
-// A heat bath with a time constant; the names of its parameters end in `suffix`, `time` (ps) is that between actions.
+// A heat bath; the names of its parameters end in `suffix`, `time` (ps) is that between actions.
 struct CoupledBath {
   double temperature;
-  HeatBath heat;  // `keep`: exp(-time / time constant)
+  HeatBath heat;
 };
-CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& suffix, double time);
+using ReadBath = CoupledBath(const Parameters& parameters, const std::string& suffix, double time);
+ReadBath read_coupled_bath;  // with a time constant: HeatBath::keep is exp(-time / time constant)
+ReadBath
+    read_friction_bath;  // with a friction: HeatBath::keep is exp(-friction time), and there is noise
+// The bath of all atoms, or those of groups.
+BathSettings read_baths(const Parameters& parameters, double time, ReadBath* read);
 StepTask sum_kinetic_energy();                     // of all ranks, into sums[0]
 StepTask sum_kinetic_energy_of_groups(int baths);  // into the first of `sums`, by heat bath
 enum class VelocityNoise;

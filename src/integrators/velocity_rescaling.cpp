@@ -4,7 +4,6 @@
 #include <string>
 
 #include "integrators/plans.h"
-#include "math/units.h"
 
 namespace quiltmd {
 namespace {
@@ -90,15 +89,6 @@ int steps_between_actions(const Parameters& parameters) {
   const int every = parameters.integer("every");
   if (every < 1) throw Error(parameters.kind + ": 'every' must be 1 or more steps");
   return every;
-}
-
-CoupledBath read_coupled_bath(const Parameters& parameters, const std::string& suffix,
-                              double time) {
-  const double temperature = parameters.number("temperature" + suffix);
-  const double time_constant = parameters.number("time_constant" + suffix);
-  if (!(temperature >= 0)) throw Error(parameters.kind + ": the temperature must not be negative");
-  if (!(time_constant > 0)) throw Error(parameters.kind + ": the time constant must be positive");
-  return {temperature, {kBoltzmann * temperature, std::exp(-time / time_constant), 0}};
 }
 
 Thermostat velocity_rescaling(const Parameters& parameters, const ThermostatInput& input,

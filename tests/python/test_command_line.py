@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from command import quiltmd
+from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
 
@@ -82,8 +83,27 @@ def test_the_guide_has_the_options_that_are_named_otherwise_than_their_keys() ->
     for section in single_sections(Config):
         for key in setting_fields(section, Config):
             option = flag_of((section, key))
-            if option != f"--{key.replace('_', '-')}":
+            plain = key.replace("_", "-")
+            if option not in (f"--{plain}", f"--{section}-{plain}"):
                 assert re.search(rf"^\| .*`{key}`.* \| .*`{option}`", guide, re.MULTILINE), option
+
+
+def test_options_of_two_sections_with_one_key() -> None:
+    """The first section has the key itself; all options of a run have different names."""
+
+    class Section(BaseModel):
+        friction: float = 1.0
+
+    class Sections(BaseModel):
+        integrator: Section
+        thermostat: Section
+
+    assert flag_of(("integrator", "friction"), Sections) == "--friction"
+    assert flag_of(("thermostat", "friction"), Sections) == "--thermostat-friction"
+    places = [
+        (name, key) for name in single_sections(Config) for key in setting_fields(name, Config)
+    ]
+    assert len({flag_of(place) for place in places}) == len(places)
 
 
 def test_help_needs_no_unicode() -> None:

@@ -7,12 +7,13 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 import pytest
 import tomli_w
 from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from quiltmd import (
     LangevinMiddle,
@@ -23,9 +24,11 @@ from quiltmd import (
     VelocityVerlet,
 )
 from quiltmd.description.settings import settings_only_with
+from quiltmd.description.thermostats import THERMOSTATS
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.running.config import Config, build_config, merge, read_config, read_resolved
 from quiltmd.running.setting_fields import defaults, fields_of, setting_fields
+from quiltmd.running.unused import unused_settings
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -357,3 +360,18 @@ def test_whole_numbers_have_upper_limits(config: type[BaseModel]) -> None:
     for kind, *limits in numbers:
         with pytest.raises(ValidationError, match="less than"):
             TypeAdapter(Annotated[(kind, *limits, None)]).validate_python(10**30)
+
+
+def test_a_thermostat_with_a_setting_that_integrators_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused in [integrator], with the section that has it."""
+
+    @dataclass(frozen=True)
+    class Kicks:
+        coupling: ClassVar[str] = "friction"
+        friction: float = 1.0
+
+    monkeypatch.setitem(THERMOSTATS, "kicks", Kicks)
+    found = unused_settings({"thermostat": {"kind": "kicks"}})
+    (of_friction,) = [one for one in found if one.keys == ("friction",)]
+    assert of_friction.section == "integrator"
+    assert of_friction.remedy == "give friction of [thermostat]"

@@ -65,11 +65,17 @@ def seeded(kind: type[Thermostat], **settings: Any) -> Thermostat:
     return replace(made, seed=5) if hasattr(made, "seed") else made
 
 
+def coupled(kind: type[Thermostat], **settings: Any) -> Thermostat:
+    """A thermostat that acts strongly: with a time constant of 0.1 ps, or the friction of that."""
+    strength = {"time_constant": 0.1, "friction": 10.0}[kind.coupling]
+    return seeded(kind, **{kind.coupling: strength}, **settings)
+
+
 # Every thermostat, and two with baths for groups of atoms.
 RESCALED = {
     "rescaled": Rescaled(NVE, VelocityRescaling(time_constant=0.1, seed=5, every=1)),
     **{
-        name: Rescaled(IMPULSES[0], seeded(kind, temperature=350, time_constant=0.1, every=6))
+        name: Rescaled(IMPULSES[0], coupled(kind, temperature=350, every=6))
         for name, kind in choices_of(Thermostat).items()
     },
     "rescaled-groups": Rescaled(NVE, VelocityRescaling(groups=SCALED, seed=5, every=4)),

@@ -370,6 +370,7 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
                                         {"chain_length", int64_t{3}},
                                         {"temperature", 300.0},
                                         {"time_constant", 0.1},
+                                        {"friction", 10.0},
                                         {"seed", int64_t{3}}}};
   Parameters& bath = c.thermostat ? *integrator.thermostat : integrator.integrator;
   if (c.two_baths) in_two_baths(system, bath, integrator.bath_of_atom);

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
@@ -31,7 +32,7 @@ Settings = dict[Place, Any]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
-# Others are named as their keys.
+# Others are named as their keys, after the name of the section if an earlier section has the key.
 _FLAGS: dict[Place, str] = {
     ("output", "dir"): "out",
     ("solvent", "model"): "solvent",
@@ -131,9 +132,17 @@ def with_settings(
     return decorate
 
 
-def flag_of(place: Place) -> str:
+@functools.cache
+def flag_of(place: Place, config: type[BaseModel] = Config) -> str:
     """The option of a setting: "--pme-grid"."""
-    return "--" + _FLAGS.get(place, place[1]).replace("_", "-")
+    section, key = place
+    having = (
+        name
+        for name in single_sections(config)
+        if key in setting_fields(name, config) and (name, key) not in _FLAGS
+    )
+    name = key if section == next(having, section) else f"{section}_{key}"
+    return "--" + _FLAGS.get(place, name).replace("_", "-")
 
 
 def as_options(text: str) -> str:
@@ -154,8 +163,8 @@ def _option(
 ) -> tuple[Place, inspect.Parameter]:
     """A setting's option; without a value it is None, and the configuration's default holds."""
     section, key = place
-    name = _FLAGS.get(place, key)
     flag = flag_of(place)
+    name = flag[2:].replace("-", "_")
     default = changed.get(place, None if field.is_required() else field.default)
     kind = _plain(field.annotation)
     stated = _units((field.annotation, *field.metadata))
@@ -172,6 +181,8 @@ def _option(
         of = _plain(parts[0])
         kind, metavar = list[of], "FILE" if of is Path else "NAME"  # type: ignore[valid-type]
         again = " May be repeated."
+    if key == "kind":  # the help lists the kinds, with their summaries
+        metavar = "KIND"
     option = typer.Option(
         f"{flag}/--no-{flag[2:]}" if kind is bool else flag,
         *_SHORT.get(place, ()),

@@ -93,11 +93,21 @@ def _unused_of_baths(sections: _Sections) -> Iterator[Unused]:
         yield Unused("thermostat", tuple(keys), why, "choose another kind")
     else:
         for key in lacking:
-            why = f"the thermostat '{thermostat}' has no {key}"
-            yield Unused("integrator", (key,), why, "give time_constant in its place")
+            yield _of_the_thermostat(thermostat, key)
         yield from _unused_by_choice("thermostat", thermostat, THERMOSTATS)
     barostat = sections.get("barostat", {}).get("kind", next(iter(BAROSTATS)))
     yield from _unused_by_choice("barostat", barostat, BAROSTATS)
+
+
+def _of_the_thermostat(kind: Any, key: str) -> Unused:
+    """A setting that [integrator] lacks beside a thermostat, which may have it itself."""
+    found = THERMOSTATS.get(kind)
+    if found is not None and key in fields_of(found):
+        why = f"it is a setting of the thermostat '{kind}'"
+        return Unused("integrator", (key,), why, f"give {key} of [thermostat]")
+    coupling = "its settings" if found is None else found.coupling
+    why = f"the thermostat '{kind}' has no {key}"
+    return Unused("integrator", (key,), why, f"give {coupling} of [thermostat] in its place")
 
 
 def _unused_by_choice(section: str, kind: Any, choices: Mapping[str, Any]) -> Iterator[Unused]:
