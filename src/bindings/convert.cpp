@@ -191,6 +191,7 @@ void read_alchemy(const nb::dict& d, System& s) {
       throw Error("an alchemical atom has the type " + std::to_string(type) +
                   " at lambda 1, which does not exist");
   TermForms::for_each([&]<class Form>(int) { add_changed_terms(s, given, Form::kForm); });
+  alchemy.soft_core = value<std::string>(given, "soft_core");
   alchemy.alpha = value<double>(given, "alpha");
   alchemy.alpha_coulomb = value<double>(given, "alpha_coulomb");
   alchemy.least_sigma = value<double>(given, "least_sigma");

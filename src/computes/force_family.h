@@ -145,6 +145,8 @@ struct Family {
   // Throws Error, naming it, for what the forces cannot be combined with.
   std::function<void(const System&, const NonbondedSettings&, bool periodic)> refuse_unsuited = {};
   bool on_gpus = false;  // whether its folder has CUDA kernels, which the build sees
+  // Which forces of a system have none nevertheless, as an error names them; empty: all have some.
+  std::function<std::string(const System&)> only_on_cpu = {};
 };
 
 // Families of all folders beside this file that have a family.cpp: folder `x` defines x_family(). The build

@@ -36,6 +36,7 @@ struct Alchemy {
   std::vector<int32_t> atoms;  // whose nonbonded interactions change, ascending
   std::array<AlchemicalEnd, 2> ends;
   std::vector<ChangedTerms> changed_terms;  // by form
+  std::string soft_core = "beutler";        // of the forms in computes/alchemy/forms/list.h
   // Parameters of the soft core: alpha, and the sigma (nm) used for pairs with a smaller or undefined sigma.
   double alpha = 0.5, least_sigma = 0.3;
   double alpha_coulomb = 0;     // of the soft core of charges; 0: they have none

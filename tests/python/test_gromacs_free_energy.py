@@ -59,6 +59,15 @@ def test_options_are_a_schedule(tmp_path: Path) -> None:
     }
 
 
+def test_gapsys_has_parameters_of_its_own(tmp_path: Path) -> None:
+    given = {"sc_function": "gapsys", "sc_coul": "yes", "sc_gapsys_scale_linpoint_lj": "0.7"}
+    found = alchemy_of(tmp_path, **given)
+    parameters = {name: found[name] for name in ("soft_core", "alpha", "alpha_coulomb")}
+    assert parameters == {"soft_core": "gapsys", "alpha": 0.7, "alpha_coulomb": 0.3}
+    assert found["least_sigma"] == 0.05
+    assert "alpha_coulomb" not in alchemy_of(tmp_path, sc_function="gapsys")
+
+
 def test_either_end_of_the_path_may_be_the_full_one(tmp_path: Path) -> None:
     backwards = alchemy_of(tmp_path, couple_lambda0="none", couple_lambda1="vdw-q")
     assert (backwards["coulomb"], backwards["vdw"]) == ([1, 0, 0, 0], [1, 1, 0.6, 0])
@@ -92,7 +101,7 @@ def test_either_end_of_the_path_may_be_the_full_one(tmp_path: Path) -> None:
         ({"init-lambda-state": "4"}, "init-lambda-state 4: there are states 0 to 3"),
         ({"init-lambda-state": None}, "init-lambda-state -1"),
         ({"sc-alpha": None}, "sc-alpha 0"),
-        ({"sc-function": "gapsys"}, "sc-function gapsys: only beutler"),
+        ({"sc-function": "other"}, "sc-function other: only beutler and gapsys"),
         ({"sc-power": "2"}, "sc-power 2: only 1"),
         ({"sc-r-power": "48"}, "sc-r-power 48: only 6"),
         ({"sc-coul": "maybe"}, "sc-coul maybe: only no and yes"),
@@ -209,13 +218,15 @@ def energies_of_gromacs(folder: Path, text: str) -> tuple[np.ndarray, np.ndarray
 @pytest.mark.skipif(GMX is None, reason="GROMACS is not installed")
 @pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
 @pytest.mark.parametrize("modifier", ["none", "potential-shift"])
-@pytest.mark.parametrize("how", ["decoupled", "annihilated", "second states"])
+@pytest.mark.parametrize("how", ["decoupled", "annihilated", "second states", "gapsys"])
 def test_energies_of_states_are_those_of_gromacs(tmp_path: Path, how: str, modifier: str) -> None:
     """Where charges are full or none: between, GROMACS mixes energies and not charges."""
     write_system(tmp_path, "DU 0.0 12.0" if how == "second states" else "")
     text = PLAIN + RUN.format(modifier=modifier)
     if how == "annihilated":
         text += "couple-intramol = yes\n"
+    if how == "gapsys":
+        text = text.replace("sc-alpha = 0.5", "sc-function = gapsys")
     if how == "second states":
         text = text.replace("couple-moltype = LIG\ncouple-lambda1 = none\n", "")
     slopes, theirs = energies_of_gromacs(tmp_path, text)
@@ -237,6 +248,33 @@ def test_energies_of_states_are_those_of_gromacs(tmp_path: Path, how: str, modif
     np.testing.assert_allclose(found[1:], theirs[1:], atol=1e-5)
     assert found[0] == pytest.approx(theirs[0], abs=2e-3)  # the error of our mesh
     assert simulation.dhdl()[1] == pytest.approx(slopes[1], abs=1e-5)
+
+
+@pytest.mark.skipif(GMX is None, reason="GROMACS is not installed")
+@pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
+def test_soft_charges_of_gapsys_are_those_of_gromacs(tmp_path: Path) -> None:
+    """Less those of Beutler: GROMACS mixes energies of the mesh, with either of them."""
+    write_system(tmp_path)
+    found, theirs = [], []
+    for function in ("beutler", "gapsys"):
+        text = PLAIN.replace("coul-lambdas = 0 1 1 1", "coul-lambdas = 0 0.3 0.8 1")
+        text = text.replace("vdw-lambdas = 0 0 0.4 1", "vdw-lambdas = 0 0.3 0.8 1")
+        text = text.replace("init-lambda-state = 2", "init-lambda-state = 0")
+        text += RUN.format(modifier="none") + f"sc-coul = yes\nsc-function = {function}\n"
+        theirs.append(energies_of_gromacs(tmp_path, text)[1])
+        section = AlchemySection.model_validate(read(tmp_path, text).settings["alchemy"])
+        files = str(tmp_path / "system.top"), str(tmp_path / "system.gro")
+        system, state = quiltmd.load(*files)
+        nonbonded = quiltmd.Nonbonded(
+            cutoff=0.7, pme_grid=(64,) * 3, pme_alpha=5.6, dispersion_correction=False
+        )
+        simulation = quiltmd.Simulation(
+            section.apply(system), state, nonbonded, device="cpu", ranks=1, threads=1
+        )
+        found.append(simulation.state_energies())
+    ours, expected = np.diff(found, axis=0)[0], np.diff(theirs, axis=0)[0]
+    assert np.abs(expected[1:3]).min() > 1
+    np.testing.assert_allclose(ours, expected, atol=1e-3)
 
 
 def test_second_states_are_told_and_selected(tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def _word(token: str, mask: str) -> str:
 def _one_of(numbered: str, named: str, values: str, mask: str) -> str:
     """Numbers and names, of which one must hold."""
     items = [item.strip() for item in values.split(",")]
-    if not all(items) or any(item[0] in "%<>^;" or ":" in item for item in items):
+    if not all(items) or any(set(item) & set("%<>^;:") for item in items):
         raise _not_understood(mask, values)
     numbers = [item for item in items if _NUMBERS.fullmatch(item)]
     names = [item.replace("=", "*") for item in items if not _NUMBERS.fullmatch(item)]

@@ -15,6 +15,7 @@ from ..reading.entries import Control, Entries, Entry, is_not_positive, is_one, 
 from ..reading.mesh import MeshWords, take_mesh
 from ..reading.units import ANGSTROM
 from .mdin_changes import take_changes
+from .mdin_free_energy import take_free_energy
 from .mdin_restraints import take_restraints
 from .namelists import Namelist, read_namelists
 from .prmtop import DEFAULT_SCEE, DEFAULT_SCNB
@@ -27,28 +28,6 @@ _MESH = MeshWords(
     tolerance="dsum_tol",
     default_tolerance=1e-5,
     coefficient="ew_coeff",
-)
-# Of free energies (Amber's manual, thermodynamic integration).
-_FREE_ENERGY = (
-    *(
-        "icfe",
-        "clambda",
-        "klambda",
-        "crgmask",
-        "dynlmb",
-        "dvdl_norest",
-        "logdvdl",
-        "tishake",
-        "timask1",
-        "timask2",
-    ),
-    *("ifsc", "scalpha", "scbeta", "scmask1", "scmask2", "sceeorder"),
-    *("ifmbar", "mbar_states", "mbar_lambda"),
-    *("bar_intervall", "bar_l_min", "bar_l_max", "bar_l_incr"),
-    *("gti_lam_sch", "gti_scale_beta", "gti_ele_exp", "gti_vdw_exp", "gti_ele_sc", "gti_vdw_sc"),
-    *("gti_cut", "gti_cut_sc", "gti_cut_sc_on", "gti_cut_sc_off", "gti_add_sc", "gti_bat_sc"),
-    *("gti_output", "gti_cpu_output", "gti_syn_mass", "gti_auto_alpha", "gti_chg_keep"),
-    "ti-mask",
 )
 _DYN_PER_CM = 10.0  # bar nm
 
@@ -88,6 +67,7 @@ def read_mdin(file: str) -> Control:
         _nonbonded(control, entries)
     _output(control, entries)
     take_restraints(control, entries, after)
+    take_free_energy(control, entries)
     _rest(entries)
     entries.finish()
     return control
@@ -344,7 +324,6 @@ def _refuse_by_name(entries: Entries) -> None:
         "nrespa",
         unless=is_one,
     )
-    entries.refuse(f"not supported: say it in [alchemy] {toml}", *_FREE_ENERGY)
     entries.refuse(
         f"not supported: say it as electric_field in [system] {toml}", "efx", "efy", "efz"
     )

@@ -17,8 +17,9 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .boresch import BoreschRestraint
-from .checks import checked_array, frozen, numbers, real_number
+from .checks import checked_array, frozen, numbers
 from .parts import Part
+from .soft_cores import SoftCoreName, check_soft_core, soft_core_named
 from .term_forms import form_named
 
 F64 = npt.NDArray[np.float64]
@@ -31,7 +32,6 @@ OF_CORE = LAMBDAS[:3]  # what the core knows of: strengths of restraints are con
 NO_TYPE = -1  # of atoms without van der Waals interactions
 _NONE: Any = ()
 _MOST_ATOMS = 4096
-_LEAST_ALPHA = 0.1  # below, forces of the soft core exceed what fixed point holds
 # The default schedule: charges first.
 COULOMB = (0.0, 0.25, 0.5, 0.75, 1.0, *[1.0] * 10)
 VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -115,7 +115,8 @@ class Alchemy(Part):
     start:
         (2,), (3,) or (4,): the lambdas that a simulation begins with.
     alpha:
-        Parameter of the soft core: E = (1 - lambda) (a/D^2 - b/D), D = alpha lambda sigma^6 + r^6.
+        Parameter of the soft core: with "beutler", E = (1 - lambda) (a/D^2 - b/D), D = alpha lambda
+        sigma^6 + r^6.  None: the usual one of the soft core (0.5 with "beutler").
     least_sigma:
         Minimum sigma in the soft core, nm; used for pairs with a smaller sigma or none.
     restraint:
@@ -129,8 +130,11 @@ class Alchemy(Part):
         Bonded terms with two states, by form.
     alpha_coulomb:
         Parameter of the soft core for charges of atoms that vanish or appear: 1/r becomes
-        (alpha_coulomb lambda sigma^6 + r^6)^(-1/6).  0: no soft core; charges must then be zero in
-        states in which van der Waals interactions are scaled.
+        (alpha_coulomb lambda sigma^6 + r^6)^(-1/6) with "beutler".  0: no soft core; charges must
+        then be zero in states in which van der Waals interactions are scaled.
+    soft_core:
+        Form of the soft core: "beutler", "gapsys" (`alpha_coulomb` in nm), "amber" or "smoothstep"
+        (`alpha_coulomb` in nm^2).
 
     Raises
     ------
@@ -143,13 +147,14 @@ class Alchemy(Part):
     atoms: I32
     states: F64
     start: F64
-    alpha: float = 0.5
+    alpha: float | None = None
     least_sigma: float = 0.3
     restraint: BoreschRestraint | None = None
     last_charges: F64 = _NONE
     last_types: I32 = _NONE
     changed_terms: tuple[ChangedTerms, ...] = ()
     alpha_coulomb: float = 0.0
+    soft_core: SoftCoreName = "beutler"
 
     def __post_init__(self) -> None:
         atoms = np.unique(np.asarray(self.atoms, dtype=np.int32))
@@ -162,17 +167,10 @@ class Alchemy(Part):
         states = _lambdas("alchemy.states", self.states, self.names)
         if states.ndim != 2 or len(states) == 0:
             raise InputError("alchemy.states must have a row of lambdas for each state")
-        alpha = real_number("alchemy.alpha", self.alpha)
-        if not _LEAST_ALPHA <= alpha <= 10:
-            raise InputError(f"alchemy.alpha must be from {_LEAST_ALPHA} to 10, not {alpha:g}")
-        soft = real_number("alchemy.alpha_coulomb", self.alpha_coulomb)
-        if soft and not _LEAST_ALPHA <= soft <= 10:
-            raise InputError(
-                f"alchemy.alpha_coulomb must be 0, or from {_LEAST_ALPHA} to 10, not {soft:g}"
-            )
-        sigma = real_number("alchemy.least_sigma", self.least_sigma, "nm")
-        if not 0.05 <= sigma <= 1:
-            raise InputError(f"alchemy.least_sigma must be from 0.05 to 1 nm, not {sigma:g}")
+        if self.alpha is None:
+            object.__setattr__(self, "alpha", soft_core_named(self.soft_core).alpha)
+        assert self.alpha is not None
+        check_soft_core(self.soft_core, self.alpha, self.alpha_coulomb, self.least_sigma)
         start = _lambdas("alchemy.start", self.start, self.names)
         arrays: dict[str, npt.NDArray[Any]] = {"atoms": atoms, "states": states, "start": start}
         arrays |= {"last_charges": charges, "last_types": types}
@@ -256,7 +254,8 @@ class Alchemy(Part):
             },
             "states": self._of_core(self.states),
             "start": self._of_core(self.start[None])[0].tolist(),
-            "alpha": float(self.alpha),
+            "soft_core": self.soft_core,
+            "alpha": self.alpha,
             "alpha_coulomb": float(self.alpha_coulomb),
             "least_sigma": float(self.least_sigma),
         }

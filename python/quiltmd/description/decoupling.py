@@ -18,6 +18,7 @@ from .checks import numbers
 from .parts import refuse_other_parts
 from .selection import select
 from .sigma_epsilon import sigma_epsilon
+from .soft_cores import SoftCoreName
 from .system import System
 
 I32 = npt.NDArray[np.int32]
@@ -31,7 +32,8 @@ def decouple(
     *,
     state: int = 0,
     intramolecular: Intramolecular = "keep",
-    alpha: float = 0.5,
+    soft_core: SoftCoreName = "beutler",
+    alpha: float | None = None,
     least_sigma: float = 0.3,
     alpha_coulomb: float = 0.0,
     restraint: BoreschRestraint | None = None,
@@ -54,8 +56,8 @@ def decouple(
         "keep" (decoupling): interactions between alchemical atoms of the same molecule are kept,
         without a cutoff, so the last state is the molecule in vacuum (GROMACS' couple-intramol =
         no).  "scale" (annihilation): these interactions, except 1-4 pairs, are scaled as well.
-    alpha, least_sigma, alpha_coulomb:
-        Parameters of the soft cores: see `Alchemy`.
+    soft_core, alpha, least_sigma, alpha_coulomb:
+        Form and parameters of the soft cores: see `Alchemy`.
     restraint:
         A restraint that holds the atoms in a binding site; the system must have no other
         restraints.
@@ -109,8 +111,9 @@ def decouple(
         least_sigma,
         restraint,
         alpha_coulomb=alpha_coulomb,
+        soft_core=soft_core,
     )
-    kept = _with_inner_pairs(system, alchemy.atoms) if intramolecular == "keep" else system
+    kept = with_inner_pairs(system, alchemy.atoms) if intramolecular == "keep" else system
     return replace(kept, alchemy=alchemy)
 
 
@@ -142,7 +145,7 @@ def _indices(system: System, atoms: Any) -> npt.NDArray[np.integer[Any]]:
     return found.astype(np.int64)
 
 
-def _with_inner_pairs(system: System, atoms: I32) -> System:
+def with_inner_pairs(system: System, atoms: I32) -> System:
     """Pairs of these atoms within a molecule, but for excluded ones, as 1-4 pairs in full."""
     first, second = np.triu_indices(len(atoms), 1)
     pairs = np.column_stack([atoms[first], atoms[second]])

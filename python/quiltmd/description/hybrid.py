@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, QuiltWarning
-from .alchemy import NO_TYPE, Alchemy
+from .alchemy import NO_TYPE, Alchemy, Intramolecular
+from .decoupling import with_inner_pairs
 from .hybrid_mapping import HybridMap, map_atoms
 from .hybrid_pairs import HybridTypes, hybrid_types
 from .hybrid_terms import hybrid_terms
 from .parts import refuse_other_parts
+from .soft_cores import SoftCoreName, SoftCores, soft_core_named
 from .state import State
 from .system import System
 from .topology import Topology
@@ -28,17 +30,9 @@ F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 
 LAMBDAS = tuple(k / 10 for k in range(11))  # of all interactions together, by default
+_BEUTLER = SoftCores()
 _SAME_LENGTH = 1e-6  # relative, of constraints
 _SAME_CHARGE = 1e-6  # e, of whole systems
-
-
-@dataclass(frozen=True)
-class SoftCores:
-    """Parameters of soft cores: see `Alchemy`."""
-
-    alpha: float = 0.5
-    least_sigma: float = 0.3
-    alpha_coulomb: float = 0.5
 
 
 def hybrid(
@@ -50,9 +44,10 @@ def hybrid(
     bonded: Sequence[float] = LAMBDAS,
     *,
     state: int = 0,
-    alpha: float = 0.5,
+    soft_core: SoftCoreName = "beutler",
+    alpha: float | None = None,
     least_sigma: float = 0.3,
-    alpha_coulomb: float = 0.5,
+    alpha_coulomb: float | None = None,
 ) -> tuple[System, State]:
     """Makes a system in which lambda changes one molecule into another, for relative free energies.
 
@@ -78,8 +73,9 @@ def hybrid(
         first molecule) to 1 (the second).  By default 11 states in which all three are equal.
     state:
         The initial state of a simulation, counted from 0.
-    alpha, least_sigma, alpha_coulomb:
-        Parameters of the soft cores of atoms that vanish or appear: see `Alchemy`.
+    soft_core, alpha, least_sigma, alpha_coulomb:
+        Form and parameters of the soft cores of atoms that vanish or appear: see `Alchemy`.  By
+        default charges have one as well, with the usual parameter (0.5 with "beutler").
 
     Returns
     -------
@@ -99,7 +95,7 @@ def hybrid(
         raise InputError("coulomb, vdw and bonded: each state has one lambda of each")
     if not 0 <= state < len(vdw):
         raise InputError(f"there is no state {state}, only 0 to {len(vdw) - 1}")
-    soft = SoftCores(alpha, least_sigma, alpha_coulomb)
+    soft = SoftCores(soft_core, alpha, least_sigma, alpha_coulomb)
     made = _made(a, SecondMolecule(b, place_b, mapping), schedule, state, soft)
     return made.system, State.start(made.system, made.place(place.positions), place.box)
 
@@ -143,7 +139,7 @@ def _made(
     for system in (a, b):
         refuse_other_parts(system, "made into a hybrid")
     atoms = map_atoms(a, b, read_mapping(second.mapping))
-    made = _merged(a, b, atoms, hybrid_types(a, b), schedule, state, soft)
+    made = merged(a, b, atoms, hybrid_types(a, b), "scale", schedule, state, soft)
     change = _change_of_charge(made)
     if abs(change) > _SAME_CHARGE:
         warnings.warn(
@@ -174,30 +170,40 @@ def with_second_states(a: System, b: System, where: npt.NDArray[np.integer[Any]]
     """
     atoms = map_atoms(a, b, [(int(atom), k) for k, atom in enumerate(where)])
     types = HybridTypes(a.lj_a, a.lj_b, a.lj_types, b.lj_types, NO_TYPE)
-    schedule = dict.fromkeys(("coulomb", "vdw", "bonded"), LAMBDAS)
-    return _merged(a, b, atoms, types, schedule, 0, SoftCores())
+    return merged(a, b, atoms, types, "scale")
 
 
-def _merged(
+def inner_pairs_kept(a: System, b: System, atoms: HybridMap) -> tuple[System, System]:
+    """Both systems with pairs of atoms that vanish, or appear, as terms in full."""
+    return with_inner_pairs(a, atoms.vanishing), with_inner_pairs(b, atoms.appearing)
+
+
+def merged(
     a: System,
     b: System,
     atoms: HybridMap,
     types: HybridTypes,
-    schedule: Mapping[str, Sequence[float]],
-    state: int,
-    soft: SoftCores,
+    inner: Intramolecular,
+    schedule: Mapping[str, Sequence[float]] | None = None,
+    state: int = 0,
+    soft: SoftCores = _BEUTLER,
 ) -> System:
-    """The first system with what turns it into the second."""
+    """The first system with what turns it into the second.
+
+    With `inner` "keep", terms of pairs of atoms that vanish, or appear, stay as they are.
+    """
     constraints, lengths = _constraints(a, b, atoms)
-    terms, changed_terms = hybrid_terms(a, b, atoms)
+    terms, changed_terms = hybrid_terms(a, b, atoms, inner)
     ends = _ends(a, b, atoms, types)
     chosen: npt.NDArray[Any] = np.flatnonzero(ends.changes | atoms.is_unique)
     if len(chosen) == 0 and not changed_terms:
         raise InputError("nothing changes between both molecules")
     if len(chosen) == 0:
         chosen = atoms.mapped_first[:1]  # an atom that stays as it is
+    usual = soft_core_named(soft.form).alpha_coulomb
     names = ("coulomb", "vdw", "bonded") if changed_terms else ("coulomb", "vdw")
-    states = np.column_stack([np.asarray(schedule[name], dtype=np.float64) for name in names])
+    given = schedule or dict.fromkeys(names, LAMBDAS)
+    states = np.column_stack([np.asarray(given[name], dtype=np.float64) for name in names])
     alchemy = Alchemy(
         chosen.astype(np.int32),
         states,
@@ -207,7 +213,8 @@ def _merged(
         last_charges=ends.last_charges[chosen],
         last_types=ends.last_types[chosen],
         changed_terms=changed_terms,
-        alpha_coulomb=soft.alpha_coulomb,
+        alpha_coulomb=usual if soft.alpha_coulomb is None else soft.alpha_coulomb,
+        soft_core=soft.form,
     )
     return replace(
         a,

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .alchemy import ChangedTerms
+from .alchemy import ChangedTerms, Intramolecular
 from .hybrid_mapping import HybridMap
 from .system import System
 from .term_forms import TERM_FORMS, TermForm
@@ -29,9 +29,12 @@ _Key = tuple[float, ...]
 
 
 def hybrid_terms(
-    a: System, b: System, atoms: HybridMap
+    a: System, b: System, atoms: HybridMap, inner: Intramolecular
 ) -> tuple[TermTable, tuple[ChangedTerms, ...]]:
-    """All terms as they are at lambda 0, and those that change."""
+    """All terms as they are at lambda 0, and those that change.
+
+    With `inner` "keep", pairs of atoms that vanish, or appear, are not among the latter.
+    """
     tables, changed = [], []
     for form in TERM_FORMS:
         first = a.terms[form]
@@ -40,7 +43,7 @@ def hybrid_terms(
             _refuse_changed(first, replace(b.terms[form], atoms=last_atoms), atoms)
             tables.append(first)
             continue
-        made = _Made(form, first, atoms)
+        made = _Made(form, first, atoms, inner)
         made.add(last_atoms, b.terms[form].parameters, a)
         tables.append(made.terms())
         if made.changed():
@@ -74,8 +77,10 @@ def _rows(terms: Terms) -> set[bytes]:
 class _Made:
     """The terms of one form."""
 
-    def __init__(self, form: TermForm, first: Terms, atoms: HybridMap) -> None:
-        self._form, self._atoms = form, atoms
+    def __init__(
+        self, form: TermForm, first: Terms, atoms: HybridMap, inner: Intramolecular
+    ) -> None:
+        self._form, self._atoms, self._inner = form, atoms, inner
         self._rows: list[I32] = list(first.atoms)
         self._first: list[F64] = list(first.parameters)
         self._last: list[F64] = list(first.parameters)
@@ -84,7 +89,7 @@ class _Made:
         for k in np.flatnonzero(inside).tolist():
             row = first.atoms[k]
             if atoms.is_unique[row].any():
-                if form.part == "pair":
+                if self._vanishes(row):
                     self._last[k] = self._without_strength(first.parameters[k])
             elif atoms.is_mapped[row].all():
                 self._unmatched[self._key(row, first.parameters[k])].append(k)
@@ -93,8 +98,7 @@ class _Made:
         """Terms of the second molecule, by atoms of the hybrid."""
         for row, own in zip(rows, parameters, strict=True):
             if self._atoms.is_unique[row].any():
-                is_pair = self._form.part == "pair"
-                self._append(row, self._without_strength(own) if is_pair else own, own)
+                self._append(row, self._without_strength(own) if self._vanishes(row) else own, own)
                 continue
             candidates = self._unmatched.get(self._key(row, own), [])
             if candidates:
@@ -110,6 +114,11 @@ class _Made:
         for k in (k for candidates in self._unmatched.values() for k in candidates):
             self._refuse_bond(self._rows[k], a)
             self._last[k] = self._without_strength(self._first[k])
+
+    def _vanishes(self, row: I32) -> bool:
+        """Whether a term of atoms of which some vanish or appear does so with them."""
+        stays = self._inner == "keep" and self._atoms.is_unique[row].all()
+        return self._form.part == "pair" and not stays
 
     def terms(self) -> Terms:
         """At lambda 0."""

@@ -10,6 +10,7 @@ calculations"; what it leaves open is as GROMACS 2022.5 does it.
 
 from __future__ import annotations
 
+from ..description.soft_cores import FORMS
 from ..reading.entries import Control, Entries, number_of
 from .mdp_words import choice
 
@@ -138,12 +139,17 @@ def _state(control: Control, entries: Entries, count: int) -> None:
 
 
 def _soft_core(control: Control, entries: Entries) -> None:
-    entries.refuse("only beutler", "sc-function", unless=lambda value: value == "beutler")
-    entries.refuse("only 1", "sc-power", unless=lambda value: number_of(value) == 1)
-    entries.refuse("only 6", "sc-r-power", unless=lambda value: number_of(value) == 6)
+    function = entries.text("sc-function", "beutler")
+    if function not in ("beutler", "gapsys"):
+        control.refused.append(f"sc-function {function}: only beutler and gapsys")
     soft_charges = entries.text("sc-coul", "no")
     if soft_charges not in ("no", "yes"):
         control.refused.append(f"sc-coul {soft_charges}: only no and yes")
+    if function == "gapsys":
+        _gapsys(control, entries, soft_charges == "yes")
+        return
+    entries.refuse("only 1", "sc-power", unless=lambda value: number_of(value) == 1)
+    entries.refuse("only 6", "sc-r-power", unless=lambda value: number_of(value) == 6)
     entries.tell("no effect without sc-function = gapsys", *entries.names("sc-gapsys-"))
     alpha = entries.number("sc-alpha", 0.0)
     softened = any(0 < one < 1 for one in control.settings.get("alchemy", {}).get("vdw", ()))
@@ -160,6 +166,19 @@ def _soft_core(control: Control, entries: Entries) -> None:
             "sc-alpha 0: van der Waals interactions that are scaled need a soft core, such as 0.5"
         )
     entries.tell("no effect without sc-alpha", "sc-sigma")
+
+
+def _gapsys(control: Control, entries: Entries, soft_charges: bool) -> None:
+    """sc-function = gapsys."""
+    scale, charges = (entries.number(f"sc-gapsys-scale-linpoint-{name}") for name in ("lj", "q"))
+    control.set("alchemy", "soft_core", "gapsys")
+    control.set("alchemy", "alpha", FORMS["gapsys"].alpha if scale is None else scale)
+    control.set("alchemy", "least_sigma", _OWN_SIGMA)
+    entries.tell("no effect on pairs that have a sigma", "sc-gapsys-sigma-lj")
+    if soft_charges:
+        usual = FORMS["gapsys"].alpha_coulomb
+        control.set("alchemy", "alpha_coulomb", usual if charges is None else charges)
+    entries.tell("no effect with sc-function = gapsys", *entries.names("sc-"))
 
 
 def _files(control: Control, entries: Entries) -> None:

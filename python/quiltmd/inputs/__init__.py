@@ -23,6 +23,7 @@ from ..charmm import coordinates as charmm_coordinates
 from ..charmm.topology import PSF
 from ..description.box import box_from_lengths_angles
 from ..description.checks import any_case
+from ..description.dual_topology import DualHybrid, DualTopology
 from ..description.electric_field import apply_electric_field
 from ..description.hybrid import Hybrid, SecondMolecule
 from ..description.implicit_solvent import ImplicitSolvent
@@ -115,7 +116,7 @@ def load(
     electric_field: Sequence[float] | None = None,
     velocities: Path | None = None,
     second_states: bool = False,
-    second: SecondMolecule | None = None,
+    second: SecondMolecule | DualTopology | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[System, State]:
     """Load a system and its state from the files of another program.
@@ -162,8 +163,9 @@ def load(
         Whether second states (B states) of a GROMACS topology become the `alchemy` of the system;
         otherwise they have no effect, and a warning says so.
     second:
-        The molecule that one of the system turns into, as by `hybrid`.  Coordinates
-        have the atoms of the topology; those of a checkpoint may have the atoms of the hybrid.
+        The molecule that one of the system turns into, as by `hybrid`, or which molecules of the
+        topology are the two.  Coordinates have the atoms of the topology; those of a checkpoint may
+        have the atoms of the hybrid.
     say:
         Called with a line for the user if the topology is from the cache.
 
@@ -275,7 +277,7 @@ class _Frames:
     system: System
     described: Described
     box: npt.ArrayLike | None
-    hybrid: Hybrid | None = None
+    hybrid: Hybrid | DualHybrid | None = None
 
     def state(self, file: Path | Any, frame: int) -> State:
         """A frame, counted from 0, in the box that holds."""

@@ -14,12 +14,14 @@ from ..description.alchemy import COULOMB, VDW, Alchemy, Intramolecular
 from ..description.boresch import BoreschRestraint
 from ..description.checks import LAST_STEP
 from ..description.decoupling import decouple
-from ..description.hybrid import LAMBDAS, SoftCores
+from ..description.hybrid import LAMBDAS
 from ..description.selection import select
 from ..description.settings import OnResume
+from ..description.soft_cores import FORMS, SoftCoreName, SoftCores
 from ..description.system import System
 from ..description.units import Degrees, Nanometres
 from ..errors import QuiltError
+from .dual_section import DualSection
 from .dynamics_sections import IntegratorSection
 from .second_section import SecondSection
 from .section import Section
@@ -71,10 +73,13 @@ class AlchemySection(Section):
         default=None,
         description="Selection of the alchemical atoms, such as 'resname LIG'; or 'second states': "
         "atoms and terms change into the second states (B states) of a GROMACS topology."
-        " Required without [alchemy.second].",
+        " Required without [alchemy.second] and [alchemy.dual].",
     )
     second: Annotated[SecondSection | None, OnResume.NOT_COMPARED] = Field(
         default=None, description="The molecule that one of the system turns into."
+    )
+    dual: DualSection | None = Field(
+        default=None, description="Two molecules in the topology, one of which becomes the other."
     )
     state: int = Field(default=0, ge=0, description="State to simulate, counted from 0.")
     coulomb: _Lambdas = Field(
@@ -99,10 +104,17 @@ class AlchemySection(Section):
         default="keep",
         description="Interactions of these atoms with each other: keep, or scale like the rest.",
     )
-    alpha: float = Field(default=Alchemy.alpha, description="Parameter alpha of the soft core.")
+    soft_core: SoftCoreName = Field(default=Alchemy.soft_core, description="Form of the soft core.")
+    alpha: float | None = Field(
+        default=None,
+        description="Parameter of the soft core of van der Waals interactions. "
+        f"[default: {', '.join(f'{one.alpha:g} ({one.name})' for one in FORMS.values())}]",
+    )
     alpha_coulomb: float = Field(
         default=Alchemy.alpha_coulomb,
-        description="Parameter of the soft core of charges; 0: charges have no soft core.",
+        description="Parameter of the soft core of charges; 0: charges have no soft core. Usual "
+        "values: "
+        f"{', '.join(f'{one.alpha_coulomb:g} {one.unit} ({one.name})' for one in FORMS.values())}.",
     )
     least_sigma: Nanometres = Field(
         default=Alchemy.least_sigma,
@@ -122,17 +134,19 @@ class AlchemySection(Section):
     @classmethod
     def _second_molecules_have_defaults_of_their_own(cls, given: Any) -> Any:
         """Those of `hybrid`: all lambdas together, with a soft core of charges."""
-        if not isinstance(given, dict) or given.get("second") is None:
+        if not isinstance(given, dict) or not (given.get("second") or given.get("dual")):
             return given
         columns = dict.fromkeys(("coulomb", "vdw", "bonded"), LAMBDAS)
-        return {**columns, "alpha_coulomb": SoftCores.alpha_coulomb, **given}
+        form = FORMS.get(given.get("soft_core", SoftCores.form))
+        usual = {} if form is None else {"alpha_coulomb": form.alpha_coulomb}
+        return {**columns, **usual, **given}
 
     @model_validator(mode="after")
     def _says_what_changes(self) -> AlchemySection:
-        if (self.atoms is None) == (self.second is None):
+        if sum(one is not None for one in (self.atoms, self.second, self.dual)) != 1:
             raise ValueError(
                 "give either atoms, a selection, or [alchemy.second], a molecule that one of the "
-                "system turns into"
+                "system turns into, or [alchemy.dual], two molecules in the topology"
             )
         return self
 
@@ -147,13 +161,15 @@ class AlchemySection(Section):
             raise ValueError("restraint has no effect without [alchemy.boresch]")
         if self.bonded is not None and not self.changes_terms:
             raise ValueError(
-                "bonded has no effect without atoms = 'second states' or [alchemy.second]"
+                "bonded has no effect without atoms = 'second states', [alchemy.second] or "
+                "[alchemy.dual]"
             )
         if self.boresch is not None and self.changes_terms:
             raise ValueError("second states cannot be combined with [alchemy.boresch]")
         if self.changes_terms and self.intramolecular != "keep":
             raise ValueError(
-                "intramolecular has no effect with second states, nor with [alchemy.second]"
+                "intramolecular has no effect with second states, [alchemy.second] and "
+                "[alchemy.dual]"
             )
         if self.bonded is not None and len(self.bonded) != len(self.vdw):
             raise ValueError(
@@ -199,7 +215,7 @@ class AlchemySection(Section):
     @property
     def changes_terms(self) -> bool:
         """Whether bonded terms may change: with second states, or a second molecule."""
-        return self.of_second_states or self.second is not None
+        return self.of_second_states or self.second is not None or self.dual is not None
 
     @property
     def states(self) -> npt.NDArray[np.float64]:
@@ -242,6 +258,7 @@ class AlchemySection(Section):
         others = {
             "atoms",
             "second",
+            "dual",
             "every",
             "switching",
             "expanded",
@@ -271,6 +288,7 @@ class AlchemySection(Section):
                 system.alchemy,
                 states=states,
                 start=states[self.first_state],
+                soft_core=self.soft_core,
                 alpha=self.alpha,
                 alpha_coulomb=self.alpha_coulomb,
                 least_sigma=self.least_sigma,

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..description.dual_topology import DualTopology
+from ..description.hybrid import SecondMolecule
 from ..description.overlaps import check_overlaps
 from ..description.state import State
 from ..description.system import System
@@ -218,7 +220,11 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
         "hydrogen_mass": REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
         "say": say,
     }
-    second = None if config.second is None else config.second.load(**settings)
+    second: SecondMolecule | DualTopology | None = None
+    if config.second is not None:
+        second = config.second.load(**settings)
+    elif config.alchemy is not None and config.alchemy.dual is not None:
+        second = config.alchemy.dual.build()
     system, state = load(
         config.system.topology,
         config.system.coordinates,

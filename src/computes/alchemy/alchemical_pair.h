@@ -28,7 +28,8 @@ QMD_HD double energy_of(double charges, double potential) {
   return charges == 0 ? 0 : charges * potential;
 }
 
-// A pair at the present state.
+// A pair at the present state, with a soft core of this form.
+template <class Form>
 struct AlchemicalPair {
   Vec3d way;  // from the other atom to the alchemical one
   double r2;
@@ -37,66 +38,64 @@ struct AlchemicalPair {
   ChargeProduct product;  // of charges
   double charges;         // this product now
   Core core;
-  double widening;     // of the soft core of charges
-  SoftValue inverse;   // in place of 1/r
-  SmoothValue smooth;  // of unit charges: what is taken off that, the part of the mesh and a shift
+  SoftCharges softened;  // how
+  SoftValue direct;      // potential of unit charges
+  SmoothValue smooth;    // of unit charges: the part of the mesh and a shift
 
   QMD_HD bool has_charge() const { return charges != 0; }
   // Over r.
-  QMD_HD double force() const {
-    return soft.force + (has_charge() ? charges * (inverse.force - smooth.force) : 0);
-  }
-  QMD_HD double coulomb() const { return energy_of(charges, inverse.energy - smooth.energy); }
+  QMD_HD double force() const { return soft.force + (has_charge() ? charges * direct.force : 0); }
+  QMD_HD double coulomb() const { return energy_of(charges, direct.energy); }
   QMD_HD double slope(Lambda by, const Scales& now) const {
-    if (by == kLambdaCoulomb)
-      return energy_of(product.slope(now.charge), inverse.energy - smooth.energy);
+    if (by == kLambdaCoulomb) return energy_of(product.slope(now.charge), direct.energy);
     if (by != kLambdaVdw) return 0;
-    const double charged = energy_of(charges, inverse.slope);
+    const double charged = energy_of(charges, direct.slope);
     return soft.slope + (core == Core::kAppears ? charged : -charged);
   }
   // The energy at a state less that now.
   QMD_HD double change(const SoftCore& limits, const Scales& now, const Scales& state) const {
     double sum = 0;
     const bool moves = state.van_der_waals != now.van_der_waals;
-    if (moves) sum = soft_lennard_jones(limits, ends, state.van_der_waals, r2).energy - soft.energy;
-    const bool softens = moves && widening != 0;
+    if (moves)
+      sum = soft_lennard_jones<Form>(limits, ends, state.van_der_waals, r2).energy - soft.energy;
+    const bool softens = moves && softened.alpha != 0;
     if (product.is_zero() || (state.charge == now.charge && !softens)) return sum;
-    const double there = softens
-                             ? soft_inverse(widening, absent(core, state.van_der_waals), r2).energy
-                             : inverse.energy;
-    return sum + energy_of(product.at(state.charge), there - smooth.energy) - coulomb();
+    const double there =
+        softens ? soft_coulomb<Form>(softened, absent(core, state.van_der_waals), smooth, r2).energy
+                : direct.energy;
+    return sum + energy_of(product.at(state.charge), there) - coulomb();
   }
 };
 
 // The pairs of an operation, at the present state.
+template <class Form>
 class AlchemicalPairs {
  public:
   QMD_HD explicit AlchemicalPairs(const AlchemicalForces& op)
       : now(op.conditions->lambdas), op_(op) {}
 
   // One that is near; false where it is beyond the cutoff, or no pair.
-  QMD_HD bool near(const PlacedPair& placed, AlchemicalPair& pair) const {
+  QMD_HD bool near(const PlacedPair& placed, AlchemicalPair<Form>& pair) const {
     if (!put(placed, pair) || pair.r2 >= op_.core.cutoff2) return false;
-    pair.soft = soft_lennard_jones(op_.core, pair.ends, now.van_der_waals, pair.r2);
+    pair.soft = soft_lennard_jones<Form>(op_.core, pair.ends, now.van_der_waals, pair.r2);
     // Without charges, and without a request for energies, the potential is not needed.
     if (pair.has_charge() || (op_.energy && !pair.product.is_zero())) put_charges(pair);
     return true;
   }
 
   // An excluded one, whose charges are taken back from the mesh.
-  QMD_HD bool excluded(const PlacedPair& placed, AlchemicalPair& pair) const {
+  QMD_HD bool excluded(const PlacedPair& placed, AlchemicalPair<Form>& pair) const {
     if (!put(placed, pair)) return false;
-    pair.soft = pair.inverse = {0, 0, 0};
+    pair.soft = {0, 0, 0};
     pair.smooth = smooth_coulomb(op_.smooth, pair.r2);
+    pair.direct = {-pair.smooth.energy, -pair.smooth.force, 0};
     return true;
   }
-
-  QMD_HD static int slot_of(uint32_t entry) { return static_cast<int>(entry & kSlotMask); }
 
   const Scales now;
 
  private:
-  QMD_HD bool put(const PlacedPair& placed, AlchemicalPair& pair) const {
+  QMD_HD bool put(const PlacedPair& placed, AlchemicalPair<Form>& pair) const {
     if (placed.core == Core::kNoPair) return false;
     pair.way = place(placed.first) - place(placed.second);
     pair.r2 = dot(pair.way, pair.way);
@@ -104,7 +103,7 @@ class AlchemicalPairs {
     pair.product = placed.product;
     pair.charges = placed.product.at(now.charge);
     pair.core = placed.core;
-    pair.widening = 0;
+    pair.softened = {0, 0, 0, 0};
     return true;
   }
 
@@ -113,13 +112,13 @@ class AlchemicalPairs {
     return Vec3d{local.x, local.y, local.z} + op_.grid.exact_shifts[entry >> kSlotBits];
   }
 
-  QMD_HD void put_charges(AlchemicalPair& pair) const {
-    if (pair.core != Core::kHard && op_.core.alpha_coulomb > 0)
-      pair.widening =
-          op_.core.alpha_coulomb * soft_sigma6(op_.core, pair.ends, pair.core == Core::kAppears);
-    pair.inverse = soft_inverse(pair.widening, absent(pair.core, now.van_der_waals), pair.r2);
+  QMD_HD void put_charges(AlchemicalPair<Form>& pair) const {
+    if (pair.core != Core::kHard)
+      pair.softened = soft_charges(op_.core, pair.ends, pair.product, pair.core == Core::kAppears);
     pair.smooth = smooth_coulomb(op_.smooth, pair.r2);
     pair.smooth.energy += op_.coulomb_shift;
+    pair.direct = soft_coulomb<Form>(pair.softened, absent(pair.core, now.van_der_waals),
+                                     pair.smooth, pair.r2);
   }
 
   const AlchemicalForces& op_;

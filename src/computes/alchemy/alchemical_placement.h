@@ -96,7 +96,6 @@ class AlchemicalPlacer {
     if (presence == Presence::kBoth) return Core::kHard;
     return presence == Presence::kVanishes ? Core::kVanishes : Core::kAppears;
   }
-  QMD_HD static int slot_of(uint32_t entry) { return static_cast<int>(entry & kSlotMask); }
   QMD_HD const FullAtom& full(int slot) const { return op_.full[op_.slots.atom[slot]]; }
 
   QMD_HD int index_of(Int3 cell) const {

@@ -20,6 +20,8 @@
 namespace quiltmd {
 namespace {
 
+using Form = Beutler;  // others run on CPUs only (family.cpp)
+
 constexpr int kPlacers = 256, kPlacingWarps = kPlacers / kWarp;
 constexpr int kThreads = 64, kWarps = kThreads / kWarp;  // small blocks find room beside others
 constexpr int kBlocksPerProcessor = 16;  // at most; warps take one group of pairs after the other
@@ -173,11 +175,10 @@ __device__ __forceinline__ void add_forces(const AlchemicalForces& op, bool coun
 
 template <bool kEnergy>
 __device__ __forceinline__ void add(const AlchemicalForces& op, const Scales& now, bool counts,
-                                    const AlchemicalPair& pair, const PlacedPair& placed) {
+                                    const AlchemicalPair<Form>& pair, const PlacedPair& placed) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
   const Vec3d force = counts ? pair.force() * pair.way : Vec3d{0, 0, 0};
-  add_forces(op, counts, AlchemicalPairs::slot_of(placed.first),
-             AlchemicalPairs::slot_of(placed.second), force, lane);
+  add_forces(op, counts, slot_of(placed.first), slot_of(placed.second), force, lane);
   if constexpr (kEnergy) {
     Symmetric virial{};
     if (counts) virial.add_product(force, pair.way);
@@ -215,7 +216,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int k = thread; k < sums; k += kThreads) block_sums[k] = 0;
   __syncthreads();
   wait_for_previous();
-  const AlchemicalPairs pairs(op);
+  const AlchemicalPairs<Form> pairs(op);
   const PlacedAlchemy& placed = op.placed;
   const int near = min(placed.counts[kNearPairs], placed.near_capacity) / kWarp;
   const int excluded = placed.counts[kExcludedPairs], all = near + (excluded + kWarp - 1) / kWarp;
@@ -225,7 +226,7 @@ __global__ void __launch_bounds__(kThreads)
     const PlacedPair one = is_near             ? placed.near[number]
                            : number < excluded ? placed.excluded[number]
                                                : PlacedPair{};
-    AlchemicalPair pair;
+    AlchemicalPair<Form> pair;
     const bool counts = is_near ? pairs.near(one, pair) : pairs.excluded(one, pair);
     add<kEnergy>(op, pairs.now, counts, pair, one);
   }

@@ -59,6 +59,7 @@ struct Sums {
   std::vector<int64_t> states;
 };
 
+template <class Form>
 class Evaluator {
  public:
   explicit Evaluator(const AlchemicalForces& op) : op_(op), pairs_(op) {
@@ -68,11 +69,11 @@ class Evaluator {
   }
 
   void add_near(const PlacedPair& placed) {
-    AlchemicalPair pair;
+    AlchemicalPair<Form> pair;
     if (pairs_.near(placed, pair)) add(pair, placed);
   }
   void take_back(const PlacedPair& placed) {
-    AlchemicalPair pair;
+    AlchemicalPair<Form> pair;
     if (pairs_.excluded(placed, pair)) add(pair, placed);
   }
 
@@ -91,9 +92,8 @@ class Evaluator {
  private:
   static int64_t fixed(double energy) { return to_fixed(energy, kEnergyScale); }
 
-  void add(const AlchemicalPair& pair, const PlacedPair& placed) {
-    const int i = AlchemicalPairs::slot_of(placed.first),
-              j = AlchemicalPairs::slot_of(placed.second);
+  void add(const AlchemicalPair<Form>& pair, const PlacedPair& placed) {
+    const int i = slot_of(placed.first), j = slot_of(placed.second);
     const Vec3d force = pair.force() * pair.way;
     for (int d = 0; d < 3; ++d) {
       const int64_t component = to_fixed(force[d], kForceScale);
@@ -113,25 +113,30 @@ class Evaluator {
   }
 
   const AlchemicalForces& op_;
-  const AlchemicalPairs pairs_;
+  const AlchemicalPairs<Form> pairs_;
   std::vector<Scales> states_;
   Sums sums_;
 };
 
-void alchemical_forces(const AlchemicalForces& op, ThreadGroup& threads) {
+template <class Form>
+void add_pairs(const AlchemicalForces& op, ThreadGroup& threads) {
   constexpr int kGrain = 256;
   const PlacedAlchemy& placed = op.placed;
   const int near = std::min(placed.counts[kNearPairs], placed.near_capacity);
   threads.parallel_for(near, kGrain, [&](int begin, int end, int) {
-    Evaluator evaluator(op);
+    Evaluator<Form> evaluator(op);
     for (int k = begin; k < end; ++k) evaluator.add_near(placed.near[k]);
     evaluator.finish();
   });
   threads.parallel_for(placed.counts[kExcludedPairs], kGrain, [&](int begin, int end, int) {
-    Evaluator evaluator(op);
+    Evaluator<Form> evaluator(op);
     for (int k = begin; k < end; ++k) evaluator.take_back(placed.excluded[k]);
     evaluator.finish();
   });
+}
+
+void alchemical_forces(const AlchemicalForces& op, ThreadGroup& threads) {
+  SoftForms::with(op.core.form, [&]<class Form>(Form) { add_pairs<Form>(op, threads); });
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // here, in double precision: their pairs are few.
 #pragma once
 
-#include "computes/alchemy/soft_core.h"
+#include "computes/alchemy/soft_pairs.h"
 #include "computes/bonded/operations.h"
 #include "computes/lists/operations.h"
 #include "decomposition/conditions.h"
@@ -20,18 +20,8 @@ struct FullAtom {
   Presence presence;
 };
 
-// The product of two charges, each linear in lambda, over 4 pi eps0.
-struct ChargeProduct {
-  double by_power[3];
-
-  QMD_HD static ChargeProduct of(const double* first, const double* second) {
-    const double change = first[1] - first[0], other = second[1] - second[0];
-    return {{first[0] * second[0], first[0] * other + change * second[0], change * other}};
-  }
-  QMD_HD double at(double x) const { return by_power[0] + x * (by_power[1] + x * by_power[2]); }
-  QMD_HD double slope(double x) const { return by_power[1] + 2 * x * by_power[2]; }
-  QMD_HD bool is_zero() const { return by_power[0] == 0 && by_power[1] == 0 && by_power[2] == 0; }
-};
+// The slot in an entry of a pair.
+QMD_HD int slot_of(uint32_t entry) { return static_cast<int>(entry & kSlotMask); }
 
 // An alchemical atom that meets the atoms of a patch, in a compute that is here. The atom is
 // slot | code << kSlotBits, `code` is that of the patch: both as the compute's own patch sees them.

@@ -52,8 +52,20 @@ void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& s
              "virtual sites of which some parents are alchemical and others not");
 }
 
+int soft_form_named(const std::string& name) {
+  int found = -1;
+  std::string names;
+  SoftForms::for_each([&]<class Form>(int position) {
+    if (name == Form::kName) found = position;
+    names += std::string(names.empty() ? "" : ", ") + Form::kName;
+  });
+  if (found < 0) throw Error("there is no soft core '" + name + "': choose one of " + names);
+  return found;
+}
+
 SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings) {
   SoftCore core{};
+  core.form = soft_form_named(alchemy.soft_core);
   core.alpha = alchemy.alpha;
   core.alpha_coulomb = alchemy.alpha_coulomb;
   core.least_sigma6 = std::pow(alchemy.least_sigma, 6);

@@ -2,9 +2,10 @@
 // What the physics of alchemical atoms follows from.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "computes/alchemy/soft_core.h"
+#include "computes/alchemy/soft_pairs.h"
 #include "computes/nonbonded_settings.h"
 
 namespace quiltmd {
@@ -12,6 +13,9 @@ namespace quiltmd {
 // Throws Error, naming it, for what goes with no alchemical atoms.
 void refuse_unsuited_to_alchemy(const System& system, const NonbondedSettings& settings,
                                 bool periodic);
+
+// Position of a soft core in SoftForms. Throws Error if there is none of this name.
+int soft_form_named(const std::string& name);
 
 SoftCore soft_core(const Alchemy& alchemy, const NonbondedSettings& settings);
 

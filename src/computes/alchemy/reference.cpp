@@ -16,6 +16,7 @@ struct PairValue {
   double lennard_jones = 0, coulomb = 0, force = 0;
 };
 
+template <class Form>
 class AlchemicalPhysics {
  public:
   AlchemicalPhysics(const System& ghosts, const NonbondedSettings& settings, const Lambdas& lambdas)
@@ -25,6 +26,7 @@ class AlchemicalPhysics {
         shift_(coulomb_shift(ghosts, settings)),
         lambda_(lambdas.of[kLambdaVdw]),
         charges_(charges_at(ghosts, lambdas)),
+        full_charges_{charges_at(ghosts, {}), charges_at(ghosts, {{1}})},
         types_{pair_types_at(ghosts, 0), pair_types_at(ghosts, 1)},
         presence_(static_cast<size_t>(ghosts.atom_count()), Presence::kBoth) {
     const std::vector<Presence> presence = presence_of(ghosts);
@@ -47,41 +49,45 @@ class AlchemicalPhysics {
       ends.a[e] = system_.pair_tables[0][entry];
       ends.b[e] = system_.pair_tables[1][entry];
     }
-    const SoftValue soft = soft_lennard_jones(core_, ends, lambda_, r2);
+    const SoftValue soft = soft_lennard_jones<Form>(core_, ends, lambda_, r2);
     PairValue value{soft.energy, 0, soft.force};
     if (product == 0) return value;
-    const SoftValue inverse = inverse_of(i, j, ends, r2);
-    value.coulomb = product * (inverse.energy - split_->potential(r2) - shift_);
-    value.force += product * (inverse.force - split_->force(r2));
+    const SmoothValue smooth{split_->potential(r2) + shift_, split_->force(r2)};
+    const SoftValue direct = direct_of(i, j, ends, smooth, r2);
+    value.coulomb = product * direct.energy;
+    value.force += product * direct.force;
     return value;
   }
 
  private:
-  SoftValue inverse_of(int32_t i, int32_t j, const TwoEnds& ends, double r2) const {
+  SoftValue direct_of(int32_t i, int32_t j, const TwoEnds& ends, const SmoothValue& smooth,
+                      double r2) const {
     const Presence first = presence_[static_cast<size_t>(i)];
     const Presence one = first == Presence::kBoth ? presence_[static_cast<size_t>(j)] : first;
-    if (one == Presence::kBoth) return soft_inverse(0, 0, r2);
+    if (one == Presence::kBoth) return hard_coulomb(smooth, r2);
     const bool appears = one == Presence::kAppears;
-    return soft_inverse(core_.alpha_coulomb * soft_sigma6(core_, ends, appears),
-                        appears ? 1 - lambda_ : lambda_, r2);
+    const auto m = static_cast<size_t>(i), n = static_cast<size_t>(j);
+    const double own[] = {kCoulomb * full_charges_[0][m], kCoulomb * full_charges_[1][m]};
+    const double other[] = {full_charges_[0][n], full_charges_[1][n]};
+    const SoftCharges charges = soft_charges(core_, ends, ChargeProduct::of(own, other), appears);
+    return soft_coulomb<Form>(charges, appears ? 1 - lambda_ : lambda_, smooth, r2);
   }
 
   const System& system_;
   SoftCore core_;
   std::unique_ptr<EwaldSplit> split_;
   double shift_, lambda_;
-  std::vector<double> charges_;
+  std::vector<double> charges_, full_charges_[2];
   std::vector<int32_t> types_[2];
   std::vector<Presence> presence_;
   std::set<std::array<int32_t, 2>> excluded_;
 };
 
-}  // namespace
-
-void reference_alchemy(const ReferenceInput& in, Evaluation& out) {
+template <class Form>
+void add_pairs(const ReferenceInput& in, Evaluation& out) {
   const Alchemy& alchemy = *in.system.alchemy;
   const std::vector<Vec3d>& positions = in.positions;
-  const AlchemicalPhysics physics(in.system, in.nonbonded, alchemy.start);
+  const AlchemicalPhysics<Form> physics(in.system, in.nonbonded, alchemy.start);
   std::vector<char> done(positions.size(), 0);
   for (const int32_t i : alchemy.atoms) {
     const auto m = static_cast<size_t>(i);
@@ -100,6 +106,13 @@ void reference_alchemy(const ReferenceInput& in, Evaluation& out) {
       out.add_virial(virial);
     }
   }
+}
+
+}  // namespace
+
+void reference_alchemy(const ReferenceInput& in, Evaluation& out) {
+  SoftForms::with(soft_form_named(in.system.alchemy->soft_core),
+                  [&]<class Form>(Form) { add_pairs<Form>(in, out); });
 }
 
 }  // namespace quiltmd
