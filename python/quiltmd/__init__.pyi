@@ -24,6 +24,7 @@ from .description.integrators import (
 )
 from .description.mesh_rules import pme_parameters, prolate_parameters
 from .description.metadynamics import Metadynamics
+from .description.model_region import model_region
 from .description.nonbonded import Nonbonded
 from .description.restraints import Restraint, restrain
 from .description.selection import select
@@ -148,6 +149,7 @@ __all__ = [
     "embedded_system",
     "hybrid",
     "load",
+    "model_region",
     "pme_parameters",
     "prolate_parameters",
     "read_checkpoint",

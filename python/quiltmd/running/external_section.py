@@ -7,6 +7,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from ..description.model_region import model_region
+from ..description.system import System
+from ..description.units import Nanometres
 from ..engine.external_factory import ExternalFactory
 from .factory_section import FactorySection
 from .section import AbsolutePath
@@ -26,6 +29,13 @@ class ExternalSection(FactorySection):
         description="Kind: python (a function in Python) or plumed."
     )
     factory: str = Field(default="", description='Module and function, "module:function".')
+    region: str | None = Field(
+        default=None,
+        description="Whole molecules whose inner forces it replaces.",
+    )
+    extent: Nanometres | None = Field(
+        default=None, gt=0, description="Largest distance of these atoms from their middle, nm."
+    )
     file: AbsolutePath | None = Field(default=None, description="Input of PLUMED.")
 
     @model_validator(mode="after")
@@ -34,7 +44,15 @@ class ExternalSection(FactorySection):
             raise ValueError("kind = 'plumed' needs `file`, and has no `factory`")
         if self.kind == "python" and (self.file is not None or not self.factory):
             raise ValueError("kind = 'python' needs `factory`, and has no `file`")
+        if self.extent is not None and self.region is None:
+            raise ValueError("`extent` needs `region`")
         return self
+
+    def apply(self, system: System) -> System:
+        """The system without the forces that this one replaces."""
+        if self.region is None:
+            return system
+        return model_region(system, self.region, self.extent)
 
     def build(self) -> ExternalFactory:
         """Factory of the force, used in the process of the engine."""
