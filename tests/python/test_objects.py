@@ -104,6 +104,35 @@ def test_a_state_of_openmm(files: Files) -> None:
             take(quiltmd.load(*files)[0], bare)
 
 
+def test_structures_of_openmm() -> None:
+    from openmm import app
+
+    topology = app.Topology()
+    residue = topology.addResidue("AR", topology.addChain())
+    for _ in range(2):
+        topology.addAtom("AR", app.Element.getBySymbol("Ar"), residue)
+    topology.setUnitCellDimensions((2, 3, 4))
+    system = quiltmd.System.of([39.95, 39.95], sigma=0.34, epsilon=0.996)
+    modeller = app.Modeller(
+        topology, np.array([[0.1, 0.2, 0.3], [1, 1, 1]]) * openmm.unit.nanometer
+    )
+    state = quiltmd.State.from_openmm(system, modeller)
+    np.testing.assert_array_equal(state.positions, [[0.1, 0.2, 0.3], [1, 1, 1]])
+    np.testing.assert_array_equal(state.box, np.diag([2, 3, 4]))
+    modeller.topology.setPeriodicBoxVectors(None)
+    assert quiltmd.State.from_openmm(system, modeller).box is None
+
+
+def test_files_of_openmm_that_have_no_topology_are_refused(files: Files) -> None:
+    from openmm import app
+
+    read = app.AmberInpcrdFile(str(files[1]))
+    with pytest.raises(quiltmd.InputError, match=r"not AmberInpcrdFile: give its positions, as"):
+        quiltmd.State.from_openmm(quiltmd.load(*files)[0], read)
+    with pytest.raises(quiltmd.InputError, match=r"must be a file, .* not openmm\.AmberInpcrdFile"):
+        quiltmd.load(files[0], read)
+
+
 def test_a_box_that_is_not_asked_for_is_left_out(trajectory: Any) -> None:
     assert read_coordinates(trajectory, Expected(2269)).box is not None
     assert read_coordinates(trajectory, Expected(2269, box=False)).box is None

@@ -134,7 +134,8 @@ class State(Checked):
         system:
             `System.from_openmm(...)` of the same system.
         positions:
-            An `openmm.State`, whose box and velocities are then used if present; or as
+            An `openmm.State`, whose box and velocities are then used if present; a PDBFile,
+            PDBxFile or Modeller of OpenMM, whose box is then used if present; or as
             `modeller.positions` or `openmm.State.getPositions()` give them, plain numbers in nm.
         box:
             Three vectors, as `topology.getPeriodicBoxVectors()` or
@@ -145,11 +146,12 @@ class State(Checked):
         Raises
         ------
         InputError
-            If the number of atoms differs from that of the System, or the box is not reduced.
+            If the number of atoms differs from that of the System, the box is not reduced, or
+            another object of OpenMM is given.
         """
         if hasattr(positions, "getPositions"):
             periodic = system.nonbonded is None or system.nonbonded.method != "no-cutoff"
-            place, speed, cell = arrays_of_openmm(positions)
+            place, speed, cell = _parts_of_openmm(positions)
             positions, velocities = place, speed if velocities is None else velocities
             box = cell if box is None and periodic else box
         return cls.start(system, positions, box, velocities)
@@ -165,6 +167,19 @@ class State(Checked):
         positions = (self.positions[None] + cells[:, None]).reshape(-1, 3)
         velocities = np.tile(self.velocities, (nx * ny * nz, 1))
         return State(positions, velocities, reduce_box(self.box * np.array(counts)[:, None]))
+
+
+def _parts_of_openmm(source: Any) -> tuple[Any, F64 | None, Any]:
+    """Positions, and velocities and box if there are any, of a State or structure of OpenMM."""
+    if hasattr(source, "getDataTypes"):
+        return arrays_of_openmm(source)
+    if hasattr(source, "topology"):
+        return source.getPositions(), None, source.topology.getPeriodicBoxVectors()
+    raise InputError(
+        f"State.from_openmm takes an openmm.State, PDBFile, PDBxFile or Modeller, or positions "
+        f"with a box and velocities, not {type(source).__name__}: give its positions, as "
+        "from_openmm(system, file.getPositions(), box, velocities)"
+    )
 
 
 def arrays_of_openmm(state: Any) -> tuple[F64, F64 | None, F64]:

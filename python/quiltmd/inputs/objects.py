@@ -52,7 +52,7 @@ def coordinates_of(thing: Any, frame: int) -> Coordinates:
     """
     if hasattr(thing, "xyz") and hasattr(thing, "unitcell_lengths"):
         return _of_mdtraj(thing, frame)
-    if hasattr(thing, "getPositions") and hasattr(thing, "getPeriodicBoxVectors"):
+    if hasattr(thing, "getPositions") and hasattr(thing, "getDataTypes"):
         return _of_openmm(thing)
     if frame != 0:
         raise InputError(f"{_name(thing)} has one frame: bring it to frame {frame} itself")
