@@ -120,6 +120,30 @@ def test_checkpoints_keep_settings_by_older_names(tmp_path: Path) -> None:
     ]
 
 
+def test_settings_that_older_checkpoints_lack_had_their_defaults() -> None:
+    """Also in sections that may be missing, and in each of several of a name."""
+    given = {
+        "system": {"topology": "a", "coordinates": "b"},
+        "output": {"dir": "c"},
+        "run": {"steps": 1},
+        "alchemy": {"atoms": "all"},
+        "restraint": [{"kind": "position", "select": "all", "k": 3.0}],
+    }
+    now = build_config(given).physics(4.0 * np.eye(3))
+    before = {key: value for key, value in now.items() if key != "alchemy.soft_core"}
+    before["restraint.1"] = {name: now["restraint.1"][name] for name in ("kind", "select", "k")}
+    assert len(before["restraint.1"]) < len(now["restraint.1"])
+    assert changed_settings({"physics": before}, {"physics": now}) == []
+    other = now | {"alchemy.soft_core": "amber"}
+    assert changed_settings({"physics": before}, {"physics": other}) == [
+        "alchemy.soft_core (was beutler, is amber)"
+    ]
+    without = {key: value for key, value in now.items() if not key.startswith("alchemy.")}
+    assert "alchemy.soft_core (was None, is beutler)" in changed_settings(
+        {"physics": without}, {"physics": now}
+    )
+
+
 @pytest.mark.parametrize(
     ("integrator", "thermostat", "kind"),
     [

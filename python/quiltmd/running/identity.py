@@ -16,7 +16,7 @@ from ..inputs import included_files
 from .config import Config
 from .input_hashes import file_hash
 from .older_names import kept_by_present_names
-from .setting_fields import defaults
+from .setting_fields import defaults, section_defaults
 
 # Settings of which earlier versions kept nothing although they had them: as they are now.
 _NOT_KEPT = ("system.frame", "integrator.kind")
@@ -80,12 +80,31 @@ def changed_settings(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     before = kept_by_present_names(before)
     # These are 0 where there are none.
-    known = defaults(Config) | {"nonbonded.pme_bandwidth": 0.0, "nonbonded.pme_window": 0.0}
+    known = _known_defaults(before)
+    known |= {"nonbonded.pme_bandwidth": 0.0, "nonbonded.pme_window": 0.0}
     known["nonbonded.coulomb_cutoff"] = before.get("nonbonded.cutoff")
     known |= {key: now.get(key) for key in _NOT_KEPT}
     found = []
     for key in sorted(before.keys() | now.keys()):
         old, new = (settings.get(key, known.get(key)) for settings in (before, now))
-        if old != new:
+        if _completed(key, old, new) != new:
             found.append(f"{key} (was {old}, is {new})")
     return found
+
+
+def _known_defaults(before: dict[str, Any]) -> dict[str, Any]:
+    """Defaults of all settings, in optional sections only where these were there."""
+    known = defaults(Config)
+    for section in {key.partition(".")[0] for key in before} & Config.model_fields.keys():
+        own = section_defaults(section, Config)
+        known |= {f"{section}.{key}": value for key, value in own.items()}
+    return known
+
+
+def _completed(key: str, old: Any, new: Any) -> Any:
+    """One of several sections of a name, with the defaults of settings that are new in it."""
+    section, _, number = key.partition(".")
+    if not (number.isdigit() and isinstance(old, dict) and isinstance(new, dict)):
+        return old
+    own = section_defaults(section, Config)
+    return {name: own[name] for name in new.keys() & own.keys()} | old

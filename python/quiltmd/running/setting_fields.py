@@ -87,8 +87,16 @@ def kept_settings(section: Any) -> dict[str, Any]:
 def defaults(config: type[BaseModel]) -> dict[str, Any]:
     """Defaults of all settings that have one, as "section.key" and as JSON has them."""
     return {
-        f"{section}.{key}": as_json(field.get_default(call_default_factory=True))
+        f"{section}.{key}": value
         for section in single_sections(config)
+        for key, value in section_defaults(section, config).items()
+    }
+
+
+def section_defaults(section: str, config: type[BaseModel]) -> dict[str, Any]:
+    """Defaults of a section's settings that have one, as JSON has them."""
+    return {
+        key: as_json(field.get_default(call_default_factory=True))
         for key, field in setting_fields(section, config).items()
         if not field.is_required()
     }
