@@ -70,7 +70,7 @@ REFUSED = {
         "binvelocities old.vel": "temperature 300: not beside binvelocities",
         "rigidBonds some": "only none, water and all",
         "nonbondedFreq 2": "other than 1",
-        "colvars on": "not supported",
+        "colvars on": "colvarsConfig is missing",
         "LJPME on": "use lennard_jones",
         "eFieldOn on\neField 0 0 1\neFieldFreq 5": "only a constant field is supported",
         "eFieldOn on\neField 0 0 1\neFieldNormalized on": "only a field in kcal/(mol A e)",
@@ -285,11 +285,11 @@ def test_other_files_are_no_control_files(tmp_path: Path) -> None:
 def test_refusals_are_one_line(tmp_path: Path) -> None:
     from quiltmd.commands.run import _settings_of
 
-    (tmp_path / "bad.namd").write_text(NAMD + "colvars on\nwrapEverything 1\n")
+    (tmp_path / "bad.namd").write_text(NAMD + "fixedAtoms on\nwrapEverything 1\n")
     with warnings.catch_warnings(), pytest.raises(QuiltError) as caught:
         _settings_of(tmp_path / "bad.namd")
     assert "\n" not in str(caught.value)
-    assert "colvars on: not supported: leave it out" in str(caught.value)
+    assert "fixedAtoms on: not supported: leave it out" in str(caught.value)
 
 
 def test_a_grid_of_pme_is_whole(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from ..reading.entries import Control, Entries, Entry, is_one
 from ..reading.mesh import MeshWords, take_mesh
 from ..reading.units import ANGSTROM, KCAL
 from .cell import read_cell
+from .colvars import take_colvars
 from .extra_bonds import take_extra_bonds
 from .keywords import KEYWORDS
 from .last_files import last_file
@@ -61,6 +62,7 @@ def read_namd(file: str) -> Control:
     _output(control, entries)
     take_restraints(control, entries)
     take_extra_bonds(control, entries)
+    take_colvars(control, entries)
     _electric_field(control, entries)
     _rest(entries)
     entries.finish("NAMD", KEYWORDS)
@@ -471,7 +473,7 @@ def _rest(entries: Entries) -> None:
     )
     entries.refuse(
         "not supported: leave it out, and use [[restraint]] of a TOML file",
-        *("fixedAtoms", "colvars"),
+        "fixedAtoms",
     )
     entries.refuse(
         "not supported",
@@ -483,7 +485,7 @@ def _rest(entries: Entries) -> None:
     entries.refuse('use lennard_jones = "pme" in [nonbonded] of a TOML file', "LJPME")
     entries.tell(
         "no effect without the features to which they belong",
-        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "colvarsConfig"),
+        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces"),
     )
     entries.tell("minimisations are by L-BFGS", "minTinyStep", "minBabyStep", "minLineGoal")
 
