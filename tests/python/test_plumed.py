@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +26,13 @@ from quiltmd import (
     State,
     System,
 )
-from quiltmd.external.plumed_input import check_actions, read_actions
+from quiltmd.external.plumed_input import (
+    REFUSED_ACTIONS,
+    REFUSED_WORDS,
+    check_actions,
+    read_actions,
+    refuse_to_restart,
+)
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 
@@ -200,19 +207,41 @@ def test_a_run_continues_from_its_checkpoint(step: int) -> None:
         ("PRINT ARG=d FILE=COLVAR", "PRINT acts every step: give STRIDE, a multiple of 10"),
         ("PRINT ARG=d STRIDE=15 FILE=COLVAR", "STRIDE=15 must be a multiple of update_every = 10"),
         ("METAD ARG=d PACE=4 HEIGHT=1 SIGMA=1", "PACE=4 must be a multiple"),
-        ("METAD ARG=d PACE=10 ADAPTIVE=DIFF SIGMA=9", "ADAPTIVE=DIFF remembers every step"),
-        ("a: ABMD ARG=d TO=1 KAPPA=1", "PLUMED's ABMD remembers every step"),
-        ("x: EXTENDED_LAGRANGIAN ARG=d", "EXTENDED_LAGRANGIAN remembers"),
+        (
+            "METAD ARG=d PACE=10 ADAPTIVE=DIFF SIGMA=9",
+            "ADAPTIVE=DIFF is not supported",
+        ),
+        ("a: ABMD ARG=d TO=1 KAPPA=1", "PLUMED's ABMD is not supported: it remembers every step"),
+        ("x: EXTENDED_LAGRANGIAN ARG=d", "EXTENDED_LAGRANGIAN is not supported"),
         ("UNITS LENGTH=A", "PLUMED's own units"),
         ("PRINT ARG=r.work STRIDE=10 FILE=a", "work would count steps that are repeated"),
         ("PRINT ARG=d STRIDE=10 FILE=a.gz", "without .gz"),
         ("METAD WALKERS_MPI ARG=d PACE=10", "WALKERS_DIR"),
         ("METAD ...\n ARG=d", "has no end"),
+        ("PBMETAD ARG=d PACE=10 HEIGHT=1 SIGMA=1", "give FILE"),
+        ("c: COORDINATION GROUPA=1 GROUPB=2 R_0=1 NLIST NL_CUTOFF=2 NL_STRIDE=9", "NLIST is not"),
+        ("COMMITTOR ARG=d STRIDE=10", "cannot stop a run"),
     ],
 )
 def test_inputs_that_do_not_suit_are_refused(line: str, fault: str) -> None:
     with pytest.raises(QuiltError, match=fault):
         check_actions(read_actions(write(f"d: DISTANCE ATOMS=1,2\n{line}\n")), 10)
+
+
+def test_the_guide_names_all_that_is_refused() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "user" / "plumed.md").read_text()
+    for name in (*REFUSED_ACTIONS, *REFUSED_WORDS):
+        assert re.search(rf"\b{name}\b", guide), name
+
+
+@pytest.mark.parametrize(
+    "line", ["h: HISTOGRAM ARG=d STRIDE=10", "METAD ARG=d PACE=10 GRID_RFILE=g HEIGHT=1 SIGMA=1"]
+)
+def test_memory_that_no_file_has_cannot_be_continued(line: str) -> None:
+    actions = read_actions(write(f"d: DISTANCE ATOMS=1,2\n{line}\n"))
+    check_actions(actions, 10)
+    with pytest.raises(QuiltError, match="cannot be continued"):
+        refuse_to_restart(actions)
 
 
 def test_an_input_is_read_as_plumed_does() -> None:

@@ -18,33 +18,47 @@ from ..errors import QuiltError
 _EVERY_STEP = {
     "ABMD",
     "ADAPTIVE_PATH",
+    "BAIES",
     "CALIBER",
     "DRR",
     "EDS",
+    "EFFECTIVE_ENERGY_DRIFT",
+    "EMMI",
     "EXTENDED_LAGRANGIAN",
     "FISST",
     "LOGMFD",
     "MAXENT",
+    "MAZE_OPTIMIZER_BIAS",
     "METAINFERENCE",
     "RESCALE",
     "VES_LINEAR_EXPANSION",
 }
-_UNITS = "UNITS"
+_REMEMBERS = "it remembers every step, but steps may be repeated here"
+# Keywords that are refused, and why; ADAPTIVE with the value DIFF alone.
+REFUSED_WORDS = {
+    "ACCELERATION": _REMEMBERS,
+    "ADAPTIVE=DIFF": _REMEMBERS,
+    "DOSCORE": _REMEMBERS,
+    "FREQUENCY_ADAPTIVE": _REMEMBERS,
+    "NEIGH_STRIDE": _REMEMBERS,
+    "NLIST": _REMEMBERS,
+    "WALKERS_MPI": "use WALKERS_DIR",
+}
+REFUSED_ACTIONS = {
+    "COMMITTOR": "PLUMED cannot stop a run",
+    "UNITS": "use PLUMED's own units, nm, kJ/mol and ps",
+} | dict.fromkeys(_EVERY_STEP, _REMEMBERS)
 _INTERVALS = ("STRIDE", "PACE")
-# Actions that write or collect, by default at every step.
-_BY_DEFAULT = {
-    "ACCUMULATE",
-    "AVERAGE",
-    "COLLECT",
-    "COLLECT_FRAMES",
+_FILES = {"METAD": "HILLS", "OPES_METAD": "KERNELS", "OPES_METAD_EXPLORE": "KERNELS"}
+_COLLECTS = {"ACCUMULATE", "AVERAGE", "COLLECT", "COLLECT_FRAMES", "HISTOGRAM"}
+# Actions that act at every step by default.
+_BY_DEFAULT = _COLLECTS | {
     "DUMPATOMS",
     "DUMPDERIVATIVES",
     "DUMPFORCES",
     "DUMPMULTICOLVAR",
-    "HISTOGRAM",
     "PRINT",
 }
-_FILES = {"METAD": "HILLS", "OPES_METAD": "KERNELS", "OPES_METAD_EXPLORE": "KERNELS"}
 _READ_BACK = ("GRID_RFILE", "STATE_RFILE")
 _WORD = re.compile(r"\{[^{}]*\}|\S+")
 
@@ -56,6 +70,11 @@ class Action:
     name: str
     values: dict[str, str]
     line: str
+
+    @property
+    def words(self) -> list[str]:
+        """Its keywords, with their values."""
+        return self.line.split()
 
     def files(self) -> list[str]:
         """Names of files that it writes, or reads without changing them."""
@@ -85,20 +104,17 @@ def check_actions(actions: list[Action], update_every: int) -> None:
     """Raises QuiltError, which names the action, if one does not suit this `update_every`."""
     for action in actions:
         where = f"PLUMED's {action.name}"
-        adaptive = action.values.get("ADAPTIVE", "").upper() == "DIFF"
-        if action.name in _EVERY_STEP or adaptive:
-            what = f"{where} with ADAPTIVE=DIFF" if adaptive else where
-            raise QuiltError(
-                f"{what} remembers every step, but steps may be repeated here: it is not supported"
-            )
-        if action.name == _UNITS:
-            raise QuiltError(f"{where} is not supported: use PLUMED's own units, nm, kJ/mol and ps")
-        if "WALKERS_MPI" in action.line:
-            raise QuiltError(f"{where}: WALKERS_MPI is not supported: use WALKERS_DIR")
+        if action.name in REFUSED_ACTIONS:
+            raise QuiltError(f"{where} is not supported: {REFUSED_ACTIONS[action.name]}")
+        for word in action.words:
+            if why := REFUSED_WORDS.get(word) or REFUSED_WORDS.get(word.partition("=")[0]):
+                raise QuiltError(f"{where}: {word} is not supported: {why}")
         if action.name in _BY_DEFAULT and "STRIDE" not in action.values:
             raise QuiltError(f"{where} acts every step: give STRIDE, a multiple of {update_every}")
         if ".work" in action.line:
             raise QuiltError(f"{where}: work would count steps that are repeated: leave it out")
+        if "PACE" in action.values and not action.files():
+            raise QuiltError(f"{where}: give FILE, so that a checkpoint can note its length")
         for key in _INTERVALS:
             _check_interval(where, key, action.values.get(key), update_every)
         for name in action.files():
@@ -112,6 +128,11 @@ def check_actions(actions: list[Action], update_every: int) -> None:
 def refuse_to_restart(actions: list[Action]) -> None:
     """Raises QuiltError if the memory of an action is in files that are written anew."""
     for action in actions:
+        if action.name in _COLLECTS:
+            raise QuiltError(
+                f"PLUMED's {action.name} has its memory in no file: the run cannot be continued "
+                "from a checkpoint"
+            )
         for key in _READ_BACK:
             if key in action.values:
                 raise QuiltError(
