@@ -183,3 +183,24 @@ def test_parameters_have_a_range_in_each_form() -> None:
     usual = quiltmd.decouple(plain, [0], soft_core="gapsys").alchemy
     assert usual is not None
     assert usual.alpha == 0.85
+
+
+@pytest.mark.parametrize("form", [name for name in FORMS if name != "beutler"])
+def test_any_number_of_ranks_gives_the_same_bits(form: str) -> None:
+    plain, state = solute_in_water()
+    system = decoupled(plain, form, state=2)
+    found = []
+    for ranks in (1, 3):
+        simulation = quiltmd.Simulation(
+            system,
+            state,
+            settings(state),
+            quiltmd.LangevinMiddle(seed=5),
+            device="cpu",
+            ranks=ranks,
+            threads=1,
+        )
+        simulation.run(12)
+        found.append([simulation.state().positions, simulation.state_energies()])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
