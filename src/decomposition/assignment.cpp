@@ -224,6 +224,11 @@ void count_border_atoms(const PatchGrid& grid, const Assignment& assignment,
 
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
                                  const std::vector<double>& atoms) {
+  return plan_ranks(grid, assignment, atoms, MachineShape{assignment.ranks});
+}
+
+std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
+                                 const std::vector<double>& atoms, const MachineShape& machine) {
   const auto ranks = static_cast<size_t>(assignment.ranks);
   std::vector<RankPlan> plans(ranks);
   std::vector<std::set<int>> proxies(ranks);
@@ -247,6 +252,7 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
           proxies[r].insert(p);
   for (size_t r = 0; r < ranks; ++r) {
     RankPlan& plan = plans[r];
+    plan.tree = tree_of(machine, static_cast<int>(r));
     plan.interior = static_cast<int>(plan.computes.size());
     plan.computes.insert(plan.computes.end(), boundary[r].begin(), boundary[r].end());
     plan.proxies.assign(proxies[r].begin(), proxies[r].end());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "decomposition/patch_grid.h"
+#include "decomposition/rank_tree.h"
 
 namespace quiltmd {
 
@@ -67,8 +68,11 @@ struct RankPlan {
   std::vector<Exchange> receives;  // proxies by owner
   // For each rank whose patches touch patches of this one: expected number of atoms in the patches of both.
   std::map<int, int> border_atoms;
+  RankTree tree;  // its place among all ranks
 };
-// `atoms`: how many are expected in each patch.
+// `atoms`: how many are expected in each patch. Without a machine, ranks are in a row.
+std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
+                                 const std::vector<double>& atoms, const MachineShape& machine);
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
                                  const std::vector<double>& atoms);
 

@@ -148,14 +148,14 @@ void Engine::assign(const std::vector<Vec3d>& positions) {
 }
 
 void Engine::replan() {
-  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
+  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_, machine());
   for (const auto& rank : ranks_) rank->replan(plans);
 }
 
 void Engine::create_ranks() {
   for (const auto& device : devices_) device->stop_timing();
   failed_ = false;
-  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_);
+  const auto plans = plan_ranks(setup_->grid, assignment_, atoms_in_patches_, machine());
   if (!run_.own) transport_ = make_local_transport(run_.ranks);
   const bool reach = !run_.own && kernels_exchange(run_.route, devices_);
   for (int r = 0; r < run_.ranks_here(); ++r) {

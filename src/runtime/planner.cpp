@@ -48,7 +48,7 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing sharing) con
   const int ranks = machine.ranks;
   if (ranks < 1) throw Error("the number of ranks must be at least 1");
   const Assignment assignment = share_patches(setup_, atoms_in_patches_, machine, sharing);
-  const auto plans = plan_ranks(setup_.grid, assignment, atoms_in_patches_);
+  const auto plans = plan_ranks(setup_.grid, assignment, atoms_in_patches_, machine);
   StepForecast forecast;
   forecast.ranks = ranks_of(plans);
   forecast.owners = assignment.patch_rank;

@@ -18,7 +18,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       view_(std::move(view)),
       memory_(setup, device),
       step_memory_(device, setup.plan.most_sums()),
-      executor_(view_.rank, view_.ranks, device, transport),
+      executor_(view_.rank, view_.ranks, view_.plan().tree, device, transport),
       recordings_(device, executor_.mailboxes()),
       state_(setup.plan.rebuild, setup.plan.epoch_ends()) {
   executor_.use(find_links(executor_));

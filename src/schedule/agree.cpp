@@ -4,43 +4,108 @@
 // matter.
 #include "schedule/agree.h"
 
+#include <utility>
+
 namespace quiltmd {
+namespace {
+
+// The tasks of one rank, one after another. Messages go up the tree, across its top, and down again: in rounds
+// by the height of the rank that is below.
+class Merging {
+ public:
+  Merging(Schedule& schedule, std::vector<TaskId> after, const RankTree& tree, const Merged& values)
+      : s_(schedule), last_(std::move(after)), tree_(tree), values_(values) {}
+
+  TaskId add() {
+    for (const RankTree::Child& child : tree_.children) receive(child.rank, child.height);
+    if (tree_.is_at_top()) {
+      for (const int peer : tree_.top) send(peer, tree_.top_height);
+      for (const int peer : tree_.top) receive(peer, tree_.top_height);
+    } else {
+      send(tree_.parent, tree_.height);
+      receive_all(tree_.parent, down(tree_.height));
+    }
+    for (const RankTree::Child& child : tree_.children) send(child.rank, down(child.height));
+    return last_.back();
+  }
+
+ private:
+  int down(int height) const { return 2 * tree_.top_height - height; }
+  TaskPlace place(const char* what) const {
+    return {values_.name + what, Priority::kHalo, values_.stream};
+  }
+  MessageEnd end(int peer, int round) const {
+    return {values_.edge, peer, values_.words, 0, round};
+  }
+  void send(int peer, int round) {
+    last_ = {s_.add_send(place(".send"), last_, end(peer, round), values_.write)};
+  }
+  void receive(int peer, int round) {
+    last_ = {s_.add_receive(place(".merge"), last_, end(peer, round), values_.merge)};
+  }
+  // Those of this rank are among them.
+  void receive_all(int peer, int round) {
+    last_ = {s_.add_receive(place(".merge"), last_, end(peer, round),
+                            [clear = values_.clear, merge = values_.merge](const Inlet& in) {
+                              clear();
+                              merge(in);
+                            })};
+  }
+
+  Schedule& s_;
+  std::vector<TaskId> last_;
+  const RankTree& tree_;
+  const Merged& values_;
+};
+
+}  // namespace
+
+TaskId add_merging(Schedule& schedule, std::vector<TaskId> after, const RankTree& tree,
+                   const Merged& values) {
+  return Merging(schedule, std::move(after), tree, values).add();
+}
+
+Merged merged_sums(std::string name, Stream stream, Edge edge, Device& device, int count,
+                   std::function<int64_t*()> sums) {
+  return {std::move(name),
+          stream,
+          edge,
+          static_cast<size_t>(count),
+          [=, &device](const Outlet& out) { device.launch(SendSums{sums(), count, out}, stream); },
+          [=, &device](const Inlet& in) { device.launch(ReceiveSums{sums(), count, in}, stream); },
+          [=, &device] {
+            device.fill(sums(), 0, static_cast<size_t>(count) * sizeof(int64_t), stream);
+          }};
+}
+
+Merged merged_agreement(Device& device, Agreement* agreement, Faults* faults) {
+  return {"agree",
+          Stream::kMain,
+          Edge::kAgree,
+          kAgreementWords,
+          [=, &device](const Outlet& out) { device.launch(SendAgreement{agreement, out}); },
+          [=, &device](const Inlet& in) { device.launch(MergeAgreement{agreement, faults, in}); },
+          [=, &device] { device.fill(agreement, 0, sizeof(Agreement), Stream::kMain); }};
+}
 
 Schedule agree_schedule(RankMemory& m, const RankView& view, const Waiting* waiting) {
   Schedule s({Edge::kAgree});
-  std::vector<TaskId> last{
+  const TaskId noted =
       s.add({"agree.note", Priority::kHalo, Stream::kMain, {}, [&m, waiting](Post&) {
                const PlacedTerms placed = m.placed_terms();
                m.device.launch(NoteAgreement{m.slots.faults.data(), placed.counts, placed.kinds,
                                              waiting, m.agreement.data()});
-             }})};
-  for (const int peer : view.peers())
-    last = {s.add_send(
-        {"agree.send", Priority::kHalo, Stream::kMain}, last, {Edge::kAgree, peer, kAgreementWords},
-        [&m](const Outlet& out) { m.device.launch(SendAgreement{m.agreement.data(), out}); })};
-  for (const int peer : view.peers())
-    last = {s.add_receive({"agree.merge", Priority::kHalo, Stream::kMain}, last,
-                          {Edge::kAgree, peer, kAgreementWords}, [&m](const Inlet& in) {
-                            m.device.launch(
-                                MergeAgreement{m.agreement.data(), m.slots.faults.data(), in});
-                          })};
+             }});
+  add_merging(s, {noted}, view.plan().tree,
+              merged_agreement(m.device, m.agreement.data(), m.slots.faults.data()));
   return s;
 }
 
 TaskId add_reduction(Schedule& s, TaskId after, int reduction, int count, Device& device,
                      const RankView& view, const std::function<int64_t*()>& sums) {
   const auto edge = static_cast<Edge>(static_cast<int>(Edge::kSums) + reduction);
-  const auto words = static_cast<size_t>(count);
-  TaskId last = after;
-  for (const int peer : view.peers())
-    last = s.add_send(
-        {"sums.send", Priority::kHalo, Stream::kMain}, {last}, {edge, peer, words},
-        [=, &device](const Outlet& out) { device.launch(SendSums{sums(), count, out}); });
-  for (const int peer : view.peers())
-    last = s.add_receive(
-        {"sums.receive", Priority::kHalo, Stream::kMain}, {last}, {edge, peer, words},
-        [=, &device](const Inlet& in) { device.launch(ReceiveSums{sums(), count, in}); });
-  return last;
+  return add_merging(s, {after}, view.plan().tree,
+                     merged_sums("sums", Stream::kMain, edge, device, count, sums));
 }
 
 Schedule momentum_schedule(RankMemory& m, const RankView& view, int64_t* energy) {

@@ -8,7 +8,10 @@
 #include "schedule/executor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
+
+#include "decomposition/assignment.h"
 
 namespace quiltmd {
 namespace {
@@ -227,6 +230,10 @@ void Executor::use(Links links) {
   if (links_.communicator) links_.communicator->on_failure([this] { mailboxes_.stop_waiting(); });
 }
 
+Executor::Executor(int rank, int ranks, Device& device, Transport& transport, Links links)
+    : Executor(rank, ranks, tree_of(MachineShape{ranks}, rank), device, transport,
+               std::move(links)) {}
+
 Executor::~Executor() {
   transport_.on_failure({});
   if (links_.communicator) links_.communicator->on_failure({});
@@ -254,15 +261,60 @@ void Executor::connect(const std::vector<const Schedule*>& schedules) {
   if (!links_.are_in_one_process) gather({});
 }
 
-std::vector<Payload> Executor::gather(Payload own) {
-  std::vector<Payload> all(static_cast<size_t>(ranks_));
-  for (int peer = 0; peer < ranks_; ++peer)
-    if (peer != rank_) transport_.send(peer, {rank_, kGathered, sequence_, own});
-  for (int peer = 0; peer < ranks_; ++peer)
-    if (peer != rank_) all[static_cast<size_t>(peer)] = await(peer, kGathered);
-  all[static_cast<size_t>(rank_)] = std::move(own);
-  ++sequence_;
+namespace {
+
+// Values of some ranks in one payload: for each its rank and size, then its bytes.
+struct GatheredHead {
+  int64_t rank, size;
+};
+
+Payload packed(const std::map<int, Payload>& values) {
+  Payload all;
+  for (const auto& [rank, value] : values) {
+    const GatheredHead head{rank, static_cast<int64_t>(value.size())};
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&head);
+    all.insert(all.end(), bytes, bytes + sizeof head);
+    all.insert(all.end(), value.begin(), value.end());
+  }
   return all;
+}
+
+void unpack_into(std::map<int, Payload>& values, const Payload& all) {
+  for (auto at = all.begin(); at != all.end();) {
+    GatheredHead head;
+    std::memcpy(&head, &*at, sizeof head);
+    at += sizeof head;
+    values[static_cast<int>(head.rank)] = Payload(at, at + head.size);
+    at += head.size;
+  }
+}
+
+}  // namespace
+
+std::vector<Payload> Executor::gather(Payload own) {
+  std::map<int, Payload> found{{rank_, std::move(own)}};
+  const auto take = [&](int from) { unpack_into(found, await(from, kGathered)); };
+  for (const RankTree::Child& child : tree_.children) take(child.rank);
+  const Payload below = packed(found);
+  if (tree_.is_at_top()) {
+    for (const int peer : tree_.top) send_gathered(peer, below);
+    for (const int peer : tree_.top) take(peer);
+  } else {
+    send_gathered(tree_.parent, below);
+    take(tree_.parent);
+  }
+  if (!tree_.children.empty()) {
+    const Payload all = packed(found);
+    for (const RankTree::Child& child : tree_.children) send_gathered(child.rank, all);
+  }
+  ++sequence_;
+  std::vector<Payload> by_rank;
+  for (auto& [rank, value] : found) by_rank.push_back(std::move(value));
+  return by_rank;
+}
+
+void Executor::send_gathered(int to, Payload payload) {
+  transport_.send(to, {rank_, kGathered, sequence_, std::move(payload)});
 }
 
 // A message outside schedules.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "decomposition/rank_tree.h"
 #include "math/error.h"
 #include "schedule/mailboxes.h"
 #include "schedule/message_events.h"
@@ -50,13 +51,18 @@ struct MessageOverdue : Error {
 
 class Executor {
  public:
-  Executor(int rank, int ranks, Device& device, Transport& transport, Links links = {})
+  // `tree`: of this rank, by which gather() goes.
+  Executor(int rank, int ranks, RankTree tree, Device& device, Transport& transport,
+           Links links = {})
       : rank_(rank),
         ranks_(ranks),
+        tree_(std::move(tree)),
         device_(device),
         transport_(transport),
         links_(std::move(links)),
         mailboxes_(device, links_) {}
+  // With ranks in a row.
+  Executor(int rank, int ranks, Device& device, Transport& transport, Links links = {});
   ~Executor();
   Executor(const Executor&) = delete;
 
@@ -105,11 +111,13 @@ class Executor {
   void fork(const Run& run);
   void join(const Run& run);
   Payload await(int from, int edge);
+  void send_gathered(int to, Payload payload);
   void note(const std::string& name, Stream stream, double begin, Balance balance);
   void note(MessageEvent event);  // at this time
   int label_of(const Task& task);
 
   int rank_, ranks_;
+  RankTree tree_;
   Device& device_;
   Transport& transport_;
   Links links_;

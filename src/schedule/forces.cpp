@@ -20,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#include "schedule/agree.h"
 #include "schedule/external.h"
 #include "schedule/grid_shares.h"
 #include "schedule/long_range.h"
@@ -276,20 +277,9 @@ class ForceTasks {
   // The sum over all ranks, once the tasks `done` have made that of this one; returns the last task.
   TaskId add_total(const Handover::Total& total, std::vector<TaskId> done) {
     const Edge edge = handover_edge(handed_over_++);
-    const auto words = static_cast<size_t>(total.count);
-    for (const int peer : view_.peers())
-      done.push_back(s_.add_send({"totals.send", Priority::kHalo, Stream::kHalo}, done,
-                                 {edge, peer, words}, [&m = m_, total](const Outlet& out) {
-                                   m.device.launch(SendSums{total.sums, total.count, out},
-                                                   Stream::kHalo);
-                                 }));
-    for (const int peer : view_.peers())
-      done = {s_.add_receive({"totals.add", Priority::kHalo, Stream::kHalo}, done,
-                             {edge, peer, words}, [&m = m_, total](const Inlet& in) {
-                               m.device.launch(ReceiveSums{total.sums, total.count, in},
-                                               Stream::kHalo);
-                             })};
-    return done.back();
+    return add_merging(s_, std::move(done), plan_.tree,
+                       merged_sums("totals", Stream::kHalo, edge, m_.device, total.count,
+                                   [sums = total.sums] { return sums; }));
   }
 
   // Values of owned atoms, once the tasks `done` have made them, to the proxies of others; returns the tasks

@@ -38,7 +38,7 @@ struct ReceiveSums {
 struct Agreement {
   Faults faults;
   int64_t terms;
-  uint32_t overdue;  // Waiting::overdue of any rank
+  uint32_t overdue;  // Waiting::overdue of some rank
   uint32_t unused;
 };
 // Its values, and their check.
@@ -152,7 +152,9 @@ QMD_HD void read_agreement(const MergeAgreement& op) {
   Agreement& to = *op.agreement;
   merge_faults(to.faults, all.agreement.faults);
   to.terms += all.agreement.terms;
-  if (!to.overdue) to.overdue = all.agreement.overdue;
+  // The least that is not 0, whatever the order in which ranks are merged.
+  if (all.agreement.overdue && (!to.overdue || all.agreement.overdue < to.overdue))
+    to.overdue = all.agreement.overdue;
   merge_faults(*op.faults, all.agreement.faults);
 }
 

@@ -31,9 +31,14 @@ TaskId Schedule::add(Task task) {
 
 namespace {
 
-Edge last_edge(const std::vector<MessageEnd>& ends) {
-  Edge last = ends.front().edge;
-  for (const MessageEnd& end : ends) last = std::max(last, end.edge);
+// The edge of a message, and its round.
+using StageKey = std::pair<Edge, int>;
+
+StageKey stage_of(const MessageEnd& end) { return {end.edge, end.round}; }
+
+StageKey last_stage(const std::vector<MessageEnd>& ends) {
+  StageKey last = stage_of(ends.front());
+  for (const MessageEnd& end : ends) last = std::max(last, stage_of(end));
   return last;
 }
 
@@ -67,7 +72,7 @@ TaskId Schedule::add_receive(const TaskPlace& place, std::vector<TaskId> after,
 namespace {
 
 // Schedule that with_exchanges() makes: first the existing tasks, then an exchange for each
-// edge.
+// edge and round.
 class WithExchanges {
  public:
   WithExchanges(const std::vector<Task>& tasks, const std::function<bool(int peer)>& concerned)
@@ -76,16 +81,16 @@ class WithExchanges {
       places_.push_back(2 * t);
       const std::vector<MessageEnd> awaits = std::exchange(tasks_[t].awaits, {});
       for (const MessageEnd& m : awaits)
-        (concerned(m.peer) ? stages_[m.edge].awaits : tasks_[t].awaits).push_back(m);
+        (concerned(m.peer) ? stages_[stage_of(m)].awaits : tasks_[t].awaits).push_back(m);
       for (const MessageEnd& m : awaits)
-        if (concerned(m.peer)) stages_[m.edge].readers.push_back(t);
+        if (concerned(m.peer)) stages_[stage_of(m)].readers.push_back(t);
       for (const MessageEnd& m : tasks_[t].sends) {
         if (!concerned(m.peer)) continue;
-        stages_[m.edge].sends.push_back(m);
-        stages_[m.edge].writers.push_back(t);
+        stages_[stage_of(m)].sends.push_back(m);
+        stages_[stage_of(m)].writers.push_back(t);
       }
     }
-    for (const auto& [edge, stage] : stages_) add(stage);
+    for (const auto& [key, stage] : stages_) add(stage);
   }
 
   // In an order in which each task comes after those that it waits for; otherwise as described, an exchange
@@ -143,7 +148,7 @@ class WithExchanges {
 
   std::vector<Task> tasks_;
   std::vector<size_t> places_;
-  std::map<Edge, Stage> stages_;
+  std::map<StageKey, Stage> stages_;
   TaskId last_ = -1;
 };
 
@@ -167,10 +172,10 @@ void Schedule::send_before_waiting() {
     for (const TaskId before : tasks_[t].after) put_after(t, static_cast<size_t>(before));
   for (size_t t = 0; t < n; ++t) {
     if (tasks_[t].awaits.empty()) continue;
-    const Edge stage = last_edge(tasks_[t].awaits);
+    const StageKey stage = last_stage(tasks_[t].awaits);
     for (size_t s = 0; s < n; ++s) {
       const auto is_due = [stage](const std::vector<MessageEnd>& ends) {
-        return !ends.empty() && last_edge(ends) <= stage;
+        return !ends.empty() && last_stage(ends) <= stage;
       };
       const bool goes_first = is_due(tasks_[s].sends) || is_due(tasks_[s].passes_on);
       if (s == t || !goes_first || follows[s][t] || follows[t][s]) continue;

@@ -54,6 +54,8 @@ struct MessageEnd {
   size_t words;
   // For an edge that is sent: bytes that kernels also write into arrays of the receiver.
   size_t beside = 0;
+  // Among messages of an edge that depend on each other: later ones have a higher number, on all ranks alike.
+  int round = 0;
 
   size_t bytes() const { return words * sizeof(MessageWord) + beside; }
 };
@@ -120,10 +122,10 @@ class Schedule {
                   std::function<void(const Outlet&)> write);
   TaskId add_receive(const TaskPlace& place, std::vector<TaskId> after, const MessageEnd& from,
                      std::function<void(const Inlet&)> read);
-  // The same with a task for each edge that has the communicator exchange what goes to and comes from
-  // these ranks: after all tasks that write such messages of the edge, before all that read them, which
-  // await nothing themselves any more. Exchanges are in the order of edges, on all ranks alike; so as a
-  // message depends on earlier edges alone, they end whatever the order of all else.
+  // The same with a task for each edge, and round of it, that has the communicator exchange what goes to and
+  // comes from these ranks: after all tasks that write such messages, before all that read them, which await
+  // nothing themselves any more. Exchanges are in the order of edges and rounds, on all ranks alike; so as a
+  // message depends on earlier ones alone, they end whatever the order of all else.
   Schedule with_exchanges(const std::function<bool(int peer)>& concerned) const;
   // Have each task that awaits messages come after all tasks that send messages of its stage or an
   // earlier one, but for those that themselves come after it. Where waiting is a kernel's work, no rank

@@ -175,6 +175,18 @@ def test_ranks_and_threads_do_not_matter(
     assert core.force_sum() == (0, 0, 0)
 
 
+@pytest.mark.parametrize("integrator", [NVT, Rescaled(NVE, NoseHooverChain(300))])
+def test_sums_of_twenty_seven_ranks_go_along_a_tree(integrator: Any) -> None:
+    """Of more than eight ranks not all send to each; 27 have a patch each."""
+    system, state = water_box((9, 9, 9))
+    short = Nonbonded(cutoff=0.8)
+    cores = [engine(system, state, short, integrator, ranks=ranks) for ranks in (1, 8, 27)]
+    for core in cores:
+        core.minimize(1000, 10)
+        core.run(30)
+    assert len({digest(core) for core in cores}) == 1
+
+
 def test_another_state_may_put_molecules_on_other_ranks() -> None:
     """Waters with bonded terms somewhere else in the box, far from the ranks that had them."""
     system, state = water_box((11, 11, 11), rigid=False)
