@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import quiltmd as command
 from control_examples import FILES, noted, read
@@ -85,6 +87,15 @@ def test_unique_atoms_keep_what_they_have_with_each_other(inputs: Path) -> None:
     assert all(common & set(map(int, row)) for row in rows)
     inside = [row for row in system.pairs14 if not common & set(map(int, row))]
     assert len(inside) > 4
+
+
+def test_a_change_of_the_net_charge_is_told() -> None:
+    system, _, _ = dual(4)
+    charges = np.array(system.charges)
+    charges[len(ETHANE)] += 1
+    two = DualTopology("index 1-8", "index 9-14", "index 7 8")
+    with pytest.warns(quiltmd.QuiltWarning, match=r"charge of the system changes by \+1 e"):
+        two.joined_to(replace(system, charges=charges))
 
 
 def test_selections_that_make_no_sense_are_refused(inputs: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .hybrid import inner_pairs_kept, merged
+from .hybrid import inner_pairs_kept, merged, warn_of_charge
 from .hybrid_mapping import map_atoms
 from .hybrid_pairs import HybridTypes
 from .parts import refuse_other_parts
@@ -70,6 +70,7 @@ class DualTopology:
         lj_a, lj_b = (np.pad(table, (0, 1)) for table in (system.lj_a, system.lj_b))
         types = HybridTypes(lj_a, lj_b, a.lj_types, b.lj_types, len(system.lj_a))
         made = merged(*inner_pairs_kept(a, b, atoms), atoms, types, "keep")
+        warn_of_charge(made)
         copies = np.column_stack([common_first, common_last])
         return DualHybrid(made, system, kept, second[atoms.appearing], copies)
 

@@ -140,14 +140,7 @@ def _made(
         refuse_other_parts(system, "made into a hybrid")
     atoms = map_atoms(a, b, read_mapping(second.mapping))
     made = merged(a, b, atoms, hybrid_types(a, b), "scale", schedule, state, soft)
-    change = _change_of_charge(made)
-    if abs(change) > _SAME_CHARGE:
-        warnings.warn(
-            f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
-            "size of the periodic box, and no correction is applied",
-            QuiltWarning,
-            stacklevel=3,
-        )
+    warn_of_charge(made)
     return Hybrid(made, a, second, atoms)
 
 
@@ -234,10 +227,17 @@ def merged(
     )
 
 
-def _change_of_charge(system: System) -> float:
-    """From the first end to the last, e."""
+def warn_of_charge(system: System) -> None:
+    """Warns if the net charge changes from the first end to the last."""
     assert system.alchemy is not None
-    return float((system.alchemy.last_charges - system.charges[system.alchemy.atoms]).sum())
+    change = float((system.alchemy.last_charges - system.charges[system.alchemy.atoms]).sum())
+    if abs(change) > _SAME_CHARGE:
+        warnings.warn(
+            f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
+            "size of the periodic box, and no correction is applied",
+            QuiltWarning,
+            stacklevel=4,
+        )
 
 
 def read_mapping(
