@@ -489,7 +489,7 @@ void Engine::conditions_changed(Rank::Atoms atoms, Int3 cells) {
       rank.update_conditions(atoms);
       if (same_cells) rank.rebuild();
     });
-    if (!same_cells) load_again();
+    if (!same_cells || ranks_[0]->needs_plan()) load_again();
   } catch (const Blowup& blowup) {
     explain(blowup);
   }

@@ -157,6 +157,7 @@ class Engine {
   // Atoms are moved there; where that is far from `listed`, where lists were built (empty: nowhere yet),
   // these are built anew.
   void place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& listed);
+  Minimum descend(double tolerance, int max_iterations, const WatchMinimum& watch);
   void require_state() const;
   // Argument for take_centres() of families.
   std::vector<double> collective_numbers() const;

@@ -17,12 +17,21 @@ void Engine::place(const std::vector<Vec3d>& positions, std::vector<Vec3d>& list
     rank.place(positions);
     if (relists) rank.relist();
   });
+  if (ranks_[0]->needs_plan()) load_again();
   if (relists) listed = positions;
 }
 
 Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimum& watch) {
   require_state();
   entered_.reset();
+  try {
+    return descend(tolerance, max_iterations, watch);
+  } catch (const Blowup& blowup) {  // a bonded term became too long
+    explain(blowup);
+  }
+}
+
+Minimum Engine::descend(double tolerance, int max_iterations, const WatchMinimum& watch) {
   std::vector<Vec3d> listed;
   const auto evaluate = [&](const std::vector<Vec3d>& positions) {
     place(positions, listed);
@@ -39,10 +48,8 @@ Minimum Engine::minimize(double tolerance, int max_iterations, const WatchMinimu
     ++minimum.iterations;
     descent.step();
   }
-  for_ranks([&](Rank& rank) {
-    rank.place(descent.positions());
-    rank.relist();
-  });
+  listed.clear();
+  place(descent.positions(), listed);
   minimum.converged = minimum.largest_force <= tolerance;
   return minimum;
 }

@@ -111,15 +111,8 @@ void Rank::load(const HostState& state, Begin begin) {
     state_.load_without_lists(state.step, end, place);
   build_lists(goes_on && before.opens_with_stage() ? Epoch::Opening::kStage
                                                    : Epoch::Opening::kPlain);
-  make_room(slots_.faults.download()[0]);
   if (continued) set_positions(state.positions);
-  agree();
-  while (agreed_.faults.message_overflow) {
-    make_room_for_messages();
-    agree();
-  }
-  check_messages();
-  check_terms();
+  fit_messages();
 }
 
 void Rank::load_over_lists(const HostState& state) {

@@ -59,11 +59,10 @@ class Rank {
   // move with it. The epoch ends: rebuild() or load() is to follow.
   enum class Atoms { kStay, kMoveWithBox };
   void update_conditions(Atoms atoms);
+  // Atoms to their patches, and lists of the epoch that begins. Where needs_plan(), load() is to follow.
   void rebuild();
   // Operations have other pointers from here on.
-  void forget_recordings() {
-    recordings_.forget();
-  }  // atoms to their patches, lists of the epoch that begins
+  void forget_recordings() { recordings_.forget(); }
 
   // Forces with energies and tensors of the state, where it does not have them yet. Lists count as no older than
   // `oldest`.
@@ -71,7 +70,7 @@ class Rank {
 
   // Minimisation: atoms are moved to positions in internal order, after which evaluate() applies.
   void place(const std::vector<Vec3d>& positions);
-  void relist();  // build lists from the present positions
+  void relist();  // likewise, in the epoch of the present step
 
   // The transforms of PME are shared so from here on; all ranks do this together.
   void share_mesh(MeshSharing mesh);
@@ -157,9 +156,11 @@ class Rank {
   void redo_epoch(int64_t end);
   void agree();
   void check_messages() const;  // throws where one came too late or damaged
+  void check_migrants() const;
   void check_terms() const;
-  void make_room(const Faults& faults);
+  void make_room(Faults faults);
   void make_room_for_messages();
+  void fit_messages();
   // Values of atoms in internal order, sorted into the present layout.
   std::vector<Vec3d> by_slot(const std::vector<Vec3d>& values) const;
   void set_positions(const std::vector<Vec3d>& positions);

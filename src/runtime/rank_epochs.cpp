@@ -53,7 +53,12 @@ void Rank::share_mesh(MeshSharing mesh) {
   connect();
 }
 
-void Rank::rebuild() { build_lists(Epoch::Opening::kPlain); }
+// Energies may be asked for before the epoch is validated.
+void Rank::rebuild() {
+  build_lists(Epoch::Opening::kPlain);
+  fit_messages();
+  if (agreed_.faults.share_overflow) state_.require_assignment();
+}
 
 void Rank::build_lists(Epoch::Opening opening) {
   use_next_plan();
@@ -73,12 +78,14 @@ void Rank::lay_out(Epoch::Opening opening) {
   if (acts) device_.launch(slots_.check_patches());
 }
 
-// For what did not fit; it is made again from the same positions.
-void Rank::make_room(const Faults& faults) {
-  if (!lacks_room(faults)) return;
-  recordings_.forget();
-  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
-  for (Rebuilt* part : memory_.rebuilt) part->make_room(faults);
+// For what did not fit; it is made again from the same positions until it fits. Other faults of the same
+// rebuild stay, such as a message without room for all atoms, and are found when the epoch is validated.
+void Rank::make_room(Faults faults) {
+  for (; lacks_room(faults); faults = slots_.faults.download()[0]) {
+    recordings_.forget();
+    device_.fill(slots_.faults.data()->room_needed, 0, sizeof(faults.room_needed), Stream::kMain);
+    for (Rebuilt* part : memory_.rebuilt) part->make_room(faults);
+  }
 }
 
 // Messages that did not fit, of any rank: room for twice as much, and proxies and lists once more.
@@ -88,9 +95,21 @@ void Rank::make_room_for_messages() {
   memory_.set_plan(view_);
   build_schedules();
   connect();
-  device_.fill(slots_.faults.data(), 0, slots_.faults.bytes(), Stream::kMain);
+  int32_t& overflow = slots_.faults.data()->message_overflow;
+  device_.fill(&overflow, 0, sizeof(overflow), Stream::kMain);
   executor_.run(proxies_and_lists_);
   device_.synchronize();  // what follows may be no step that follows a rebuild
+  make_room(slots_.faults.download()[0]);
+}
+
+// All ranks together, after lists were built: until messages have room for all atoms.
+void Rank::fit_messages() {
+  for (agree(); agreed_.faults.message_overflow; agree()) {
+    check_migrants();
+    make_room_for_messages();
+  }
+  check_messages();
+  check_terms();
 }
 
 // On a device that records, an epoch is validated when the next one is under way, so that the device
@@ -195,6 +214,14 @@ void Rank::check_messages() const {
   if (agreed_.faults.damaged) throw Error(describe_damaged(agreed_.faults.damaged));
 }
 
+void Rank::check_migrants() const {
+  if (agreed_.faults.message_overflow & kMigrantMessage)
+    throw Error(
+        "more atoms moved from one rank to another at once than their message has room for: the "
+        "simulation is about to blow up, or started far from equilibrium; minimise it first, or "
+        "equilibrate it on one rank");
+}
+
 bool Rank::holds(int64_t end) const {
   check_messages();
   if (must_be_redone(agreed_.faults, end)) return false;
@@ -209,11 +236,7 @@ void Rank::undo_epoch() {
   const Faults& f = agreed_.faults;
   if (f.box & kStrainLimit)
     throw BoxError(state_.epoch().start, plan_.rebuild_stage.strain_message);
-  if (f.message_overflow & kMigrantMessage)
-    throw Error(
-        "more atoms moved from one rank to another at once than their message has room for: the "
-        "simulation is about to blow up, or started far from equilibrium; minimise it first, or "
-        "equilibrate it on one rank");
+  check_migrants();
   // First, since what follows keeps the assignment of patches: a rank takes no more atoms than it has room
   // for.
   if (f.box || f.share_overflow) {

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <thread>
 
 #include "check.h"
+#include "decomposition/layout_math.h"
 #include "device/host/kernels.h"
 #include "one_rank.h"
 #include "runtime/rank.h"
@@ -62,6 +64,7 @@ Prepared make_gas() {
 struct Outcome {
   std::vector<Vec3d> positions, velocities;  // by atom
   std::vector<size_t> first_lists, lists;    // room, by rank
+  MessageRoom room = 0;                      // of messages
 };
 
 void add_owned(const SlotMemory& slots, Outcome& to) {
@@ -75,9 +78,10 @@ void add_owned(const SlotMemory& slots, Outcome& to) {
   }
 }
 
-Outcome run(const Prepared& p, const Assignment& assignment) {
+// `expected`: atoms of patches, from which the first room of messages follows.
+Outcome run(const Prepared& p, const Assignment& assignment, const std::vector<double>& expected) {
   const int ranks = assignment.ranks;
-  const auto plans = plan_ranks(p.setup.grid, assignment, p.atoms);
+  const auto plans = plan_ranks(p.setup.grid, assignment, expected);
   auto ends = make_local_transport(ranks);
   std::vector<std::unique_ptr<HostDevice>> devices;
   std::vector<std::unique_ptr<Rank>> all;
@@ -100,9 +104,12 @@ Outcome run(const Prepared& p, const Assignment& assignment) {
   for (const auto& rank : all) {
     add_owned(rank->memory().slots, result);
     result.lists.push_back(rank->memory().lists->lists.size());
+    result.room = rank->view().room;
   }
   return result;
 }
+
+Outcome run(const Prepared& p, const Assignment& assignment) { return run(p, assignment, p.atoms); }
 
 bool same_bits(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
   return std::memcmp(a.data(), b.data(), a.size() * sizeof(Vec3d)) == 0;
@@ -135,6 +142,34 @@ void either_part_grows() {
   CHECK(many.lists[0] == 0 && many.lists[1] > many.first_lists[1]);
 }
 
+// The atoms of each rank, expected in a patch of which no other rank gets a copy.
+std::vector<double> expected_inside(const Prepared& p, const Assignment& assignment) {
+  std::vector<double> expected(p.atoms.size(), 0.0);
+  for (const RankPlan& plan : plan_ranks(p.setup.grid, assignment, p.atoms)) {
+    std::set<int> inside(plan.owned.begin(), plan.owned.end());
+    for (const Exchange& e : plan.sends)
+      for (const int patch : e.patches) inside.erase(patch);
+    for (const int patch : plan.owned)
+      expected[static_cast<size_t>(*inside.begin())] += p.atoms[static_cast<size_t>(patch)];
+  }
+  return expected;
+}
+
+// Of a rebuild in which a rank finds that its lists have no room, and its messages none either: neither
+// is forgotten over the other.
+void messages_and_lists_grow_together() {
+  const Prepared p = make_gas();
+  Assignment two = ribbons(std::vector<double>(p.atoms.size(), 1.0), 2);
+  for (int c = 0; c < p.setup.grid.size(); ++c)  // pairs of patches of which it has copies only
+    if (cell_of(c, p.setup.grid.cells).y == 0) two.compute_rank[static_cast<size_t>(c)] = 1;
+  const Outcome one = run(p, ribbons(p.atoms, 1));
+  const Outcome many = run(p, two, expected_inside(p, two));
+  CHECK(many.room > 1);
+  CHECK(many.lists[0] > many.first_lists[0]);
+  CHECK(same_bits(many.positions, one.positions));
+  CHECK(same_bits(many.velocities, one.velocities));
+}
+
 // 2^25 slots can be numbered: a rank has no more, and says what to do.
 void no_rank_has_more_slots_than_numbers() {
   const Prepared p = make_gas();
@@ -160,5 +195,6 @@ int main() {
   return test::run_all(
       {{"room grows and bits stay", room_grows_and_bits_stay},
        {"either part grows", either_part_grows},
+       {"messages and lists grow together", messages_and_lists_grow_together},
        {"no rank has more slots than numbers", no_rank_has_more_slots_than_numbers}});
 }
