@@ -2,6 +2,7 @@
 """Names of the package and the modules that they live in: for `__init__.py` and type checkers."""
 
 from .amber.write import write_restart, write_rst7
+from .description.added_forces import add_forces
 from .description.alchemy import Alchemy
 from .description.barostats.base import Barostat
 from .description.barostats.berendsen import BerendsenBarostat
@@ -9,6 +10,14 @@ from .description.barostats.cell_rescaling import CellRescaling
 from .description.barostats.monte_carlo import MonteCarloBarostat
 from .description.boresch import BoreschRestraint
 from .description.boresch_anchors import apply_boresch, choose_boresch
+from .description.custom_forces import (
+    CustomAngle,
+    CustomBond,
+    CustomCompound,
+    CustomExternal,
+    CustomTorsion,
+)
+from .description.custom_pairs import CustomPairs
 from .description.decoupling import decouple
 from .description.electric_field import apply_electric_field
 from .description.embedded import EmbeddedAtoms, EmbeddedFunctions
@@ -98,6 +107,12 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "CheckpointReporter",
+    "CustomAngle",
+    "CustomBond",
+    "CustomCompound",
+    "CustomExternal",
+    "CustomPairs",
+    "CustomTorsion",
     "DcdWriter",
     "EmbeddedAtoms",
     "EmbeddedFunctions",
@@ -139,6 +154,7 @@ __all__ = [
     "VelocityVerlet",
     "ViewerForce",
     "Workers",
+    "add_forces",
     "alchemical_states",
     "apply_boresch",
     "apply_electric_field",

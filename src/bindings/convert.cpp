@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "computes/bonded/forms/forms.h"
+#include "computes/expressions/programs.h"
 #include "math/error.h"
 #include "schedule/grid_shares.h"
 
@@ -269,6 +270,60 @@ void read_embedded(const nb::dict& d, System& s) {
   check_tables(embedded);
 }
 
+ExpressionProgram program_from(const nb::dict& d) {
+  const auto names = value<std::vector<std::string>>(d, "operations");
+  const auto registers = rows<int32_t, 4>(d, "registers");
+  if (names.size() != registers.size())
+    throw Error("a program of a custom force needs four registers for each operation");
+  ExpressionProgram program;
+  for (size_t s = 0; s < names.size(); ++s) {
+    const auto& [to, a, b, c] = registers[s];
+    program.steps.push_back({expression_operation(names[s]), to, {a, b, c}});
+  }
+  program.outputs = flat<int32_t>(d, "outputs");
+  program.registers = value<int32_t>(d, "count");
+  return program;
+}
+
+void read_expressions(const nb::dict& d, System& s) {
+  if (!d.contains("custom")) return;
+  const auto part = nb::cast<nb::dict>(d["custom"]);
+  for (const nb::handle item : nb::cast<nb::list>(part["forces"])) {
+    const auto given = nb::cast<nb::dict>(item);
+    ExpressionForce force;
+    force.description = value<std::string>(given, "description");
+    force.atoms_per_term = value<int32_t>(given, "atoms_per_term");
+    force.parameters_per_term = value<int32_t>(given, "parameters_per_term");
+    force.constants = flat<double>(given, "constants");
+    const auto kinds = value<std::vector<std::string>>(given, "kinds");
+    const auto members = rows<int32_t, 4>(given, "members");
+    for (size_t v = 0; v < kinds.size(); ++v)
+      force.variables.push_back({variable_kind(kinds[v]), members.at(v)});
+    force.atoms = flat<int32_t>(given, "atoms");
+    check_atoms(force.atoms, s.masses.size(), "a custom force");
+    force.parameters = flat<double>(given, "parameters");
+    force.program = program_from(nb::cast<nb::dict>(given["program"]));
+    check(force);
+    s.expressions.push_back(std::move(force));
+  }
+  for (const nb::handle item : nb::cast<nb::list>(part["pairs"])) {
+    const auto given = nb::cast<nb::dict>(item);
+    PairExpression pair;
+    pair.description = value<std::string>(given, "description");
+    pair.parameters_per_atom = value<int32_t>(given, "parameters_per_atom");
+    pair.constants = flat<double>(given, "constants");
+    pair.parameters = flat<double>(given, "parameters");
+    pair.cutoff = value<double>(given, "cutoff");
+    pair.first = flat<uint64_t>(given, "first");
+    pair.second = flat<uint64_t>(given, "second");
+    pair.tail_energy = value<double>(given, "tail_energy");
+    pair.tail_virial = value<double>(given, "tail_virial");
+    pair.program = program_from(nb::cast<nb::dict>(given["program"]));
+    check(pair, s.masses.size());
+    s.pair_expressions.push_back(std::move(pair));
+  }
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -290,6 +345,7 @@ System system_from(const nb::dict& d) {
   read_alchemy(d, s);
   read_collective(d, s);
   read_embedded(d, s);
+  read_expressions(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;

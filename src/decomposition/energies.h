@@ -22,11 +22,12 @@ enum EnergyKind {
   kPolarisation,  // of implicit solvent
   kSurface,
   kManyBody,  // of embedded atoms
+  kCustom,    // of forces by expressions
   kTermEnergies
 };
 
 // Features that only some systems have.
-enum class Feature { kAny, kImplicitSolvent, kManyBody };
+enum class Feature { kAny, kImplicitSolvent, kManyBody, kExpressions };
 
 // Names in logs of the potential energies that force families add to, each where the system has its `feature`.
 // kPairForm has the name of its first form, Lennard-Jones, for every form (docs/decisions.md); the dispersion
@@ -41,7 +42,8 @@ inline constexpr FamilyEnergy kFamilyEnergies[] = {{"lj"},
                                                    {"dispersion"},
                                                    {"polarisation", Feature::kImplicitSolvent},
                                                    {"surface", Feature::kImplicitSolvent},
-                                                   {"many-body", Feature::kManyBody}};
+                                                   {"many-body", Feature::kManyBody},
+                                                   {"custom", Feature::kExpressions}};
 static_assert(std::size(kFamilyEnergies) == kTermEnergies - kPotentialEnergies);
 
 // Whether force operations add energies and virial, too.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "computes/expressions/undefined.h"
 #include "computes/reference.h"
 #include "computes/wide_terms.h"
 
@@ -127,12 +128,14 @@ std::string describe_blowup(const Setup& setup, const HostState& start, const Bl
     return "the simulation blew up: within one step an atom moved farther than pair lists reach; "
            "minimise first, or use a shorter time step";
   const int32_t atom = std::clamp(blowup.atom, 0, setup.system.atom_count() - 1);
+  const Box* const box = setup.grid.is_open() ? nullptr : &setup.grid.box;
+  const std::string custom = describe_custom_forces(setup.system, box, start.positions, atom);
   const char* what = blowup.cause == Blowup::Cause::kConstraint
                          ? "its constraints could not be satisfied"
                          : "it moved out of bounds";
   return "the simulation blew up at atom " +
          std::to_string(setup.system.input_index[static_cast<size_t>(atom)]) + ": " + what +
-         circumstances(setup, start, atom);
+         circumstances(setup, start, atom) + (custom.empty() ? custom : "; " + custom);
 }
 
 }  // namespace quiltmd

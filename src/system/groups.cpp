@@ -98,6 +98,25 @@ std::vector<T> permuted(const std::vector<T>& values, const std::vector<int32_t>
   return result;
 }
 
+// Of `width` values for each atom.
+std::vector<double> permuted_rows(const std::vector<double>& values, int32_t width,
+                                  const std::vector<int32_t>& order) {
+  std::vector<double> result;
+  result.reserve(values.size());
+  for (const int32_t atom : order) {
+    const auto row = values.begin() + ptrdiff_t{atom} * width;
+    result.insert(result.end(), row, row + width);
+  }
+  return result;
+}
+
+void permute(PairExpression& pair, const std::vector<int32_t>& order) {
+  pair.parameters = permuted_rows(pair.parameters, pair.parameters_per_atom, order);
+  if (pair.first.empty()) return;
+  pair.first = permuted(pair.first, order);
+  pair.second = permuted(pair.second, order);
+}
+
 void renumber(const char* kind, std::span<int32_t> atoms, const std::vector<int32_t>& internal) {
   check_atoms(kind, atoms.data(), atoms.size(), static_cast<int>(internal.size()));
   for (int32_t& atom : atoms) atom = internal[at(atom)];
@@ -205,6 +224,9 @@ System with_groups(const System& input) {
       renumber("a collective restraint", group.atoms, internal);
       group.origin = internal[at(group.origin)];
     }
+  for (ExpressionForce& force : system.expressions)
+    renumber("a custom force", force.atoms, internal);
+  for (PairExpression& pair : system.pair_expressions) permute(pair, order);
   for (Terms& terms : system.terms) renumber(terms.form->noun, terms.atoms, internal);
   renumber("an exclusion", system.exclusions, internal);
   renumber("a constraint", system.constraints, internal);

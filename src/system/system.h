@@ -15,6 +15,7 @@
 #include "system/alchemy.h"
 #include "system/collective.h"
 #include "system/embedded_atoms.h"
+#include "system/expression.h"
 #include "system/implicit_solvent.h"
 #include "system/site.h"
 #include "system/term_form.h"
@@ -56,6 +57,8 @@ struct System {
   std::optional<Alchemy> alchemy;
   std::vector<CollectiveRestraint> collective;
   std::optional<EmbeddedAtoms> embedded;
+  std::vector<ExpressionForce> expressions;
+  std::vector<PairExpression> pair_expressions;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

@@ -91,6 +91,8 @@ def assert_identical(found: Any, expected: Any) -> None:
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             assert_identical(one, other)
+    elif isinstance(expected, dict):
+        assert_identical(tuple(found.items()), tuple(expected.items()))
     else:
         assert found == expected
 
@@ -156,6 +158,15 @@ def test_other_forms_of_pairs_come_back(cache_folder: Path, tmp_path: Path) -> N
     pairs = {"pair_form": "morse", "pair_tables": (table, 2 * table, 3 * table)}
     none = np.empty((0, 0))
     given = Described(System.of([1.0], [0.0], [0], none, none, **pairs))
+    assert_identical(twice(file, given), given)
+
+
+def test_custom_forces_come_back(cache_folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("content")
+    bond = quiltmd.CustomBond("k*(r-r0)^3", [[0, 1]], {"k": [2.0], "r0": 0.1}, "mine")
+    pair = quiltmd.CustomPairs("s1*s2/r", 0.9, {"s": [1.0, 2.0]}, groups=[([0], [1])])
+    given = Described(quiltmd.add_forces(System.of([1.0, 2.0]), bond, pair))
     assert_identical(twice(file, given), given)
 
 

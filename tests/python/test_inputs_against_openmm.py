@@ -195,10 +195,10 @@ def nonbonded_force(system: Any) -> Any:
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (spoil_with(openmm.CustomAngleForce("theta")), "CustomAngleForce"),
-        (spoil_with(openmm.CustomTorsionForce("theta")), "CustomTorsionForce"),
+        (spoil_with(openmm.CustomAngleForce("theta+q")), "CustomAngleForce"),
+        (spoil_with(openmm.CustomTorsionForce("theta+q")), "CustomTorsionForce"),
         (spoil_with(openmm.CustomNonbondedForce("r")), "CustomNonbondedForce"),
-        (spoil_with(openmm.CustomBondForce("r")), "CustomBondForce"),
+        (spoil_with(openmm.CustomBondForce("r+q")), "CustomBondForce"),
         (spoil_with(openmm.MonteCarloBarostat(1, 300)), "MonteCarloBarostat"),
         (spoil_with(openmm.GBSAOBCForce()), "GBSAOBCForce"),
         (

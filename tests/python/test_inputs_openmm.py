@@ -119,9 +119,9 @@ FORCES = {
     "DrudeForce": openmm.DrudeForce,
     "MonteCarloBarostat": lambda: openmm.MonteCarloBarostat(1, 300),
     "AmoebaMultipoleForce": openmm.AmoebaMultipoleForce,
-    "CustomTorsionForce": lambda: openmm.CustomTorsionForce("theta"),
-    "CustomExternalForce": lambda: openmm.CustomExternalForce("x^4"),
-    "CustomBondForce": lambda: openmm.CustomBondForce("r"),
+    "CustomHbondForce": lambda: openmm.CustomHbondForce("distance(a1,d1)"),
+    "CustomCentroidBondForce": lambda: openmm.CustomCentroidBondForce(1, "x1"),
+    "CustomCVForce": lambda: openmm.CustomCVForce("1"),
     "CustomNonbondedForce": lambda: openmm.CustomNonbondedForce("r"),
     "RMSDForce": lambda: openmm.RMSDForce([[0, 0, 0]]),
 }

@@ -178,11 +178,13 @@ def test_openmm_expressions_are_known_by_their_values(
     np.testing.assert_allclose(forces, theirs[1], rtol=1e-6, atol=1e-6)
 
 
-def test_what_is_no_morse_bond_is_refused() -> None:
+def test_what_is_no_morse_bond_is_an_expression() -> None:
     for other in ("D*(1-exp(-a*(r-r0)))^3", "D*((1-exp(-a*(r-r0)))^2-1)"):
         made = openmm_system(other, {"D": DEPTH, "a": BETA, "r0": LENGTH})
-        with pytest.raises(InputError, match=r"its expression .* is not one that is known"):
-            System.from_openmm(made)
+        read = System.from_openmm(made)
+        assert len(read.terms["morse"]) == 0
+        assert read.custom is not None
+        assert read.custom.terms[0].energy == other
 
 
 def test_written_for_openmm_and_read_again(tmp_path: Path) -> None:

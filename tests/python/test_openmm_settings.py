@@ -222,9 +222,12 @@ def test_every_setting_is_honoured_or_refused(change: Change) -> None:
 @pytest.mark.parametrize("name", sorted(kind.__name__ for kind in openmm.Force.__subclasses__()))
 def test_every_other_class_is_refused_by_name(name: str) -> None:
     """By a stand-in, since some classes take a good deal to make."""
-    # Maps: test_torsion_maps.py. Custom forces that say what ours do are read, others are not:
-    # test_inputs_against_openmm.py, test_restraints.py.
-    custom = ("CustomNonbondedForce", "CustomTorsionForce", "CustomExternalForce")
+    # Maps: test_torsion_maps.py. Custom forces: test_custom_forces.py, test_restraints.py.
+    custom = (
+        *("CustomNonbondedForce", "CustomTorsionForce", "CustomExternalForce"),
+        *("CustomAngleForce", "CustomCompoundBondForce"),
+        *("CustomCentroidBondForce", "CustomCVForce"),
+    )
     solvents = ("GBSAOBCForce", "CustomGBForce")  # of the latter: test_implicit_solvent.py
     sometimes = ("CMAPTorsionForce", "CustomBondForce", *custom, *solvents)
     if name in (*READ, *sometimes, "CMMotionRemover"):

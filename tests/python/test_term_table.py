@@ -13,11 +13,12 @@ from boxes import water_box
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System, VelocityVerlet
+from quiltmd.description.expressions import Expression
 from quiltmd.description.impulses import check_impulses
 from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.description.terms import VIEWS, Terms
 from quiltmd.description.vibrations import fastest_vibration
-from quiltmd.openmm.expressions import Expression, evaluate
+from quiltmd.openmm.expressions import evaluate
 
 ALL = [pytest.param(form, id=form.name) for form in TERM_FORMS]
 WITH_MINIMUM = [pytest.param(form, id=form.name) for form in TERM_FORMS if form.minimum]

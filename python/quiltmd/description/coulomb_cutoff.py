@@ -31,8 +31,8 @@ def with_coulomb_cutoff(
     """The same settings, with a Coulomb cutoff where they leave it open and a shorter one pays.
 
     One cutoff stays where a grid is stated, with a Gaussian split, B-splines or order 4, with
-    switching or Lennard-Jones PME, with alchemical atoms, for pair forms other than Lennard-Jones,
-    and where the inputs of the system state settings of their own.
+    switching or Lennard-Jones PME, with alchemical atoms or custom forces, for pair forms other
+    than Lennard-Jones, and where the inputs of the system state settings of their own.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def _is_open(system: System, nonbonded: Nonbonded) -> bool:
         and nonbonded.switching == "none"
         and system.pair_form == "lennard-jones"
         and system.alchemy is None
+        and system.custom is None
         and system.nonbonded is None
     )
 

@@ -21,6 +21,7 @@ from . import small_systems
 from .alchemy import Alchemy
 from .checks import Checked, checked_array, refuse_missing, refuse_repeated
 from .collective import Collective
+from .custom_forces import CustomForces
 from .embedded import EmbeddedAtoms
 from .implicit_solvent import ImplicitSolvent, check_lengths
 from .molecules import molecule_of_atom
@@ -141,6 +142,8 @@ class System(TermViews, Checked):
         Restraints between groups of atoms (see `restrain`); None: none.
     embedded:
         Embedding of all atoms, in addition to their pair interactions (see `read_eam`); None: none.
+    custom:
+        Forces whose energies are expressions (see `add_forces`); None: none.
     pair_form, pair_tables:
         If pairs do not interact by Lennard-Jones: the name of the form, and for each of its
         parameters a symmetric (T, T) table; `lj_a` and `lj_b` are then empty.  Names, parameters,
@@ -178,6 +181,7 @@ class System(TermViews, Checked):
     alchemy: Alchemy | None = None
     collective: Collective | None = None
     embedded: EmbeddedAtoms | None = None
+    custom: CustomForces | None = None
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -226,7 +230,10 @@ class System(TermViews, Checked):
     @property
     def links(self) -> I32:
         """(n, 2) int32: pairs of atoms that bonds, constraints or sites join into molecules."""
-        return np.concatenate([*self.terms.links(), self.constraints, site_links(self.sites)])
+        custom = [] if self.custom is None else [self.custom.links]
+        return np.concatenate(
+            [*self.terms.links(), *custom, self.constraints, site_links(self.sites)]
+        )
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -291,7 +298,8 @@ class System(TermViews, Checked):
             The forces of this System may be HarmonicBondForce, HarmonicAngleForce,
             PeriodicTorsionForce, RBTorsionForce, CMAPTorsionForce (several of
             each), one NonbondedForce with the method PME, Ewald or NoCutoff,
-            GBSAOBCForce or the CustomGBForce of a model of `openmm.app`, and
+            GBSAOBCForce or the CustomGBForce of a model of `openmm.app`, custom forces
+            of bonds, angles, torsions, single atoms, groups and pairs, and
             CMMotionRemover, in whose place the integrator has `remove_com_every`.
         topology:
             `openmm.app.Topology`, for names.

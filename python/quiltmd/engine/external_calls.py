@@ -32,7 +32,7 @@ _LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
 _LARGEST_ENERGY = 1e10  # kJ/mol; what the core can count
 _NET = 1e-3  # of the sum of all forces: what single precision leaves of zero
 # kFamilyEnergies of src/decomposition/energies.h
-_FAMILIES = ("lj", "coulomb", "pme", "dispersion", "polarisation", "surface", "many-body")
+_FAMILIES = ("lj", "coulomb", "pme", "dispersion", "polarisation", "surface", "many-body", "custom")
 _REAL = "fiuO"  # dtype.kind of arrays that may be converted; objects may fail
 _PARTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of Symmetric in src/math/symmetric.h
 

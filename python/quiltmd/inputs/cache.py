@@ -30,6 +30,15 @@ import numpy as np
 from ..description.alchemy import Alchemy, ChangedTerms
 from ..description.boresch import BoreschRestraint
 from ..description.collective import AtomGroup, Collective, CollectiveRestraint
+from ..description.custom_forces import (
+    CustomAngle,
+    CustomBond,
+    CustomCompound,
+    CustomExternal,
+    CustomForces,
+    CustomTorsion,
+)
+from ..description.custom_pairs import CustomPairs
 from ..description.embedded import EmbeddedAtoms, EmbeddedFunctions
 from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
@@ -66,6 +75,13 @@ _CLASSES: dict[str, Any] = {
         Collective,
         EmbeddedFunctions,
         EmbeddedAtoms,
+        CustomForces,
+        CustomBond,
+        CustomAngle,
+        CustomTorsion,
+        CustomExternal,
+        CustomCompound,
+        CustomPairs,
         Nonbonded,
         ImplicitSolvent,
     )
@@ -220,6 +236,9 @@ def _to_json(value: Any, name: str, arrays: _Arrays) -> Any:
             for field in fields(value)
         }
         return {"class": type(value).__name__, "fields": parts}
+    if isinstance(value, Mapping):
+        parts = {key: _to_json(one, f"{name}.{key}", arrays) for key, one in value.items()}
+        return {"mapping": parts}
     if isinstance(value, tuple):
         return [_to_json(one, f"{name}.{k}", arrays) for k, one in enumerate(value)]
     return value
@@ -233,5 +252,7 @@ def _from_json(value: Any, arrays: Mapping[str, Any]) -> Any:
         return value
     if "array" in value:
         return arrays[value["array"]]
+    if "mapping" in value:
+        return {name: _from_json(part, arrays) for name, part in value["mapping"].items()}
     parts = {name: _from_json(part, arrays) for name, part in value["fields"].items()}
     return _CLASSES[value["class"]](**parts)

@@ -3,7 +3,7 @@
 
 OpenMM has no harmonic improper and no restraints, and no 1-4 interactions beside Lennard-Jones by
 tables; its readers of other programs' files, `quiltmd convert` and users make custom forces of
-them.  An expression that has none of the forms below is refused by name.
+them.  Expressions that have none of the forms below are those of `custom_terms`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,24 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expressions import Expression
 from ..description.term_forms import TERM_FORMS, TermForm
 from ..description.terms import Terms
 from ..errors import InputError
-from .expressions import Array, Expression, Real, evaluate
+from .expressions import Array, Real, evaluate
 from .forms import Form, Match, angles, distances, match, places, powers, wrapped
 
 EXTERNAL, BOND, TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"
-FORCES = (EXTERNAL, BOND, TORSION)
+ANGLE, COMPOUND = "CustomAngleForce", "CustomCompoundBondForce"
+FORCES = (EXTERNAL, BOND, TORSION, ANGLE, COMPOUND)
+# What they call a term, and the number of its atoms, if that is always the same.
+_NOUNS = {
+    EXTERNAL: ("Particle", 1),
+    BOND: ("Bond", 2),
+    TORSION: ("Torsion", 4),
+    ANGLE: ("Angle", 3),
+    COMPOUND: ("Bond", None),
+}
 
 _Fields = dict[str, npt.NDArray[Any]]
 _F64 = npt.NDArray[np.float64]
@@ -58,16 +68,16 @@ _FLAT_BOTTOMS = {
     _flat_bottom(axes): axes for axes in ((0, 1, 2), (0, 1), (0, 2), (1, 2), (0,), (1,), (2,))
 }
 _PAIR = Form(("r",), powers, lambda r: (r**-12, r**-6, 1 / r))
-_LENGTH = Form(("r",), distances, lambda r, both: ((r - both) ** 2,), 1)
-_UPPER = Form(("r",), distances, lambda r, upper: (_beyond(r, upper),), 1)
-_LOWER = Form(("r",), distances, lambda r, lower: (_beyond(lower, r),), 1)
-_RANGE = Form(("r",), distances, lambda r, low, high: (_beyond(low, r) + _beyond(r, high),), 2)
-_HARMONIC = Form(("theta",), angles, lambda theta, zero: (wrapped(theta - zero) ** 2,), 1)
+LENGTH = Form(("r",), distances, lambda r, both: ((r - both) ** 2,), 1)
+UPPER = Form(("r",), distances, lambda r, upper: (_beyond(r, upper),), 1)
+LOWER = Form(("r",), distances, lambda r, lower: (_beyond(lower, r),), 1)
+RANGE = Form(("r",), distances, lambda r, low, high: (_beyond(low, r) + _beyond(r, high),), 2)
+HARMONIC = Form(("theta",), angles, lambda theta, zero: (wrapped(theta - zero) ** 2,), 1)
 _COSINE = Form(("theta",), angles, lambda theta, n, phase: (1 + np.cos(n * theta - phase),), 2)
 _MINUS_COSINE = Form(
     ("theta",), angles, lambda theta, n, phase: (1 - np.cos(n * theta - phase),), 2
 )
-_WIDE = Form(
+WIDE = Form(
     ("theta",), angles, lambda theta, zero, w: (_beyond(np.abs(wrapped(theta - zero)), w),), 2
 )
 _JUMP = Form(("theta",), angles, lambda theta, zero: ((theta - zero) ** 2,), 1)
@@ -118,7 +128,7 @@ def torsion_fields(forces: list[Any]) -> _Fields:
     """
     impropers, torsions, restraints = _Terms(4, 2), _Terms(4, 3), _Terms(4, 3)
     for force in _of(forces, TORSION):
-        atoms, found = _matched(force, (_HARMONIC, _COSINE, _MINUS_COSINE, _WIDE, _JUMP))
+        atoms, found = _matched(force, _TORSIONS)
         if not len(atoms):
             continue
         k, first = found.coefficients[:, 0], found.parameters[:, 0]
@@ -128,13 +138,11 @@ def torsion_fields(forces: list[Any]) -> _Fields:
                 f"{TORSION}: the term of atoms {_numbered(atoms[jumps])} is not periodic: its "
                 f"energy jumps at 180 degrees, as theta0 is not 0 ({first[jumps]:g})"
             )
-        if found.form is _HARMONIC:
+        if found.form is HARMONIC:
             impropers.add(atoms, first, 2 * k)
-        elif found.form is _WIDE:
+        elif found.form is WIDE:
             restraints.add(atoms, first, found.parameters[:, 1], 2 * k)
         else:
-            if (first < 1).any() or (first != np.round(first)).any():
-                raise unknown(force)
             turn = np.pi if found.form is _MINUS_COSINE else 0.0
             torsions.add(atoms, first, found.parameters[:, 1] + turn, k)
     return {
@@ -142,6 +150,9 @@ def torsion_fields(forces: list[Any]) -> _Fields:
         **torsions.fields("torsions", "torsion_parameters"),
         **restraints.fields("torsion_restraints", "torsion_restraint_parameters"),
     }
+
+
+_TORSIONS = (HARMONIC, _COSINE, _MINUS_COSINE, WIDE, _JUMP)
 
 
 def constant_forces(forces: list[Any], atoms: int) -> _F64:
@@ -203,8 +214,8 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
             continue
         _refuse_distant(force, forces, atoms, molecules)
         first, last = found.parameters[:, 0], found.parameters[:, -1]
-        lower = np.zeros(len(first)) if found.form is _UPPER else first
-        upper = np.full(len(first), _NEVER) if found.form is _LOWER else last
+        lower = np.zeros(len(first)) if found.form is UPPER else first
+        upper = np.full(len(first), _NEVER) if found.form is LOWER else last
         never = np.full(len(first), _NEVER)
         springs.add(atoms, lower, upper, never, 2 * found.coefficients[:, 0])
     return {
@@ -213,7 +224,8 @@ def restraint_fields(forces: list[Any], molecules: npt.NDArray[np.int32]) -> _Fi
     }
 
 
-_BONDS = (_PAIR, _LENGTH, _UPPER, _LOWER, _RANGE, *_BONDS_AS_STATED)
+_BONDS = (_PAIR, LENGTH, UPPER, LOWER, RANGE, *_BONDS_AS_STATED)
+_FORMS: dict[str, Sequence[Form]] = {EXTERNAL: _EXTERNALS, BOND: _BONDS, TORSION: _TORSIONS}
 
 
 def bond_terms(forces: list[Any], count: int) -> list[Terms]:
@@ -306,12 +318,19 @@ class _Terms:
         return {terms: self.atoms, parameters: self.values}
 
 
-def _matched(force: Any, forms: Sequence[Form]) -> tuple[npt.NDArray[np.int32], Match]:
-    """Atoms (n, arity) of the terms of a force, and its form; InputError if it has none.
+def is_known(force: Any) -> bool:
+    """Whether a custom force has one of the forms of this module."""
+    forms = _FORMS.get(type(force).__name__, ())
+    found = _match_of(force, forms, read_terms(force)) if forms else None
+    if found is None or found.form not in (_COSINE, _MINUS_COSINE):
+        return found is not None
+    periodicity = found.parameters[:, 0]
+    return bool((periodicity >= 1).all() and (periodicity == np.round(periodicity)).all())
 
-    The form of a force without terms is found for one with parameters made up.
-    """
-    noun = {EXTERNAL: "Particle", BOND: "Bond", TORSION: "Torsion"}[type(force).__name__]
+
+def read_terms(force: Any) -> tuple[list[str], npt.NDArray[np.int32], _F64]:
+    """Names of the parameters of each term, atoms (n, arity) and parameters (n, names)."""
+    noun, arity = _NOUNS[type(force).__name__]
     names = [
         getattr(force, f"getPer{noun}ParameterName")(k)
         for k in range(getattr(force, f"getNumPer{noun}Parameters")())
@@ -319,18 +338,34 @@ def _matched(force: Any, forms: Sequence[Form]) -> tuple[npt.NDArray[np.int32], 
     rows = [
         getattr(force, f"get{noun}Parameters")(k) for k in range(getattr(force, f"getNum{noun}s")())
     ]
-    arity = {EXTERNAL: 1, BOND: 2, TORSION: 4}[type(force).__name__]
+    if arity is None:
+        arity = force.getNumParticlesPerBond()
+        rows = [(*members, values) for members, values in rows]
     atoms = np.array([row[:arity] for row in rows], np.int32).reshape(-1, arity)
-    values = np.array(
-        [row[arity] for row in rows] or [0.4 + 0.1 * k for k in range(len(names))], np.float64
-    ).reshape(max(len(rows), 1), len(names))
+    values = np.array([row[arity] for row in rows], np.float64).reshape(len(rows), len(names))
+    return names, atoms, values
+
+
+def _matched(force: Any, forms: Sequence[Form]) -> tuple[npt.NDArray[np.int32], Match]:
+    """Atoms (n, arity) of the terms of a force, and its form; InputError if it has none."""
+    terms = read_terms(force)
+    found = _match_of(force, forms, terms)
+    if found is None:
+        raise unknown(force)
+    return terms[1], found
+
+
+def _match_of(
+    force: Any, forms: Sequence[Form], found: tuple[list[str], npt.NDArray[np.int32], _F64]
+) -> Match | None:
+    """The form of a force; that of one without terms is found for parameters made up."""
+    names, _, values = found
+    if not len(values):
+        values = np.array([[0.4 + 0.1 * k for k in range(len(names))]])
     terms: dict[str, Any] = globals_of(force) | dict(zip(names, values.T, strict=True))
     if not names:
         terms["of each"] = np.zeros(len(values))  # of what has no parameters
-    found = match(force.getEnergyFunction(), terms, forms)
-    if found is None:
-        raise unknown(force)
-    return atoms, found
+    return match(force.getEnergyFunction(), terms, forms)
 
 
 def globals_of(force: Any) -> dict[str, float]:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .expressions import PI, Array, Expression, ExpressionError, Real, evaluate
+from ..description.expressions import Expression, ExpressionError
+from .expressions import PI, Array, Real, evaluate
 
 _F64 = npt.NDArray[np.float64]
 
@@ -27,6 +28,7 @@ _DENSE = 50  # how many more points the former have, where a narrow step would s
 _SMALL = 0.01  # relative to the energy at most points
 _ROUNDED = 1e-14  # of what is small beside the energy at most points
 _NOISE = 1e-12  # relative to energies; a smaller coefficient may be a rounding error
+_MOST_CHOICES = 5000  # of parameters; an expression with more constants has no simple form
 _ALWAYS = (0.0, 1.0)  # parameters that an expression need not mention
 _DIRECTIONS = np.array(
     [(1, 0.2, -0.3), (-0.7, 0.9, 0.4), (0.1, -1, 0.6), (0.5, 0.3, 1), (-0.4, -0.6, -1)], Real
@@ -133,8 +135,10 @@ class _Energies:
         if named:
             parts = [part for part in parts if isinstance(part.value, str) and not part.arguments]
         others = () if named else map(Real, _ALWAYS)
-        values = [*evaluate(parts, self._terms, self._tables), *others]
-        return product(self._distinct(values), repeat=self.form.parameters)
+        values = self._distinct([*evaluate(parts, self._terms, self._tables), *others])
+        if len(values) ** self.form.parameters > _MOST_CHOICES:
+            return iter(())
+        return product(values, repeat=self.form.parameters)
 
     def _distinct(self, values: Sequence[Array]) -> list[Array]:
         """(T,) values, each once."""

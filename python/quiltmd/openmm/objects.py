@@ -30,7 +30,7 @@ from ..description.terms import Terms, TermTable, table_of
 from ..description.topology import Topology
 from ..errors import InputError, QuiltError, QuiltWarning
 from ..reading.words import residue_number
-from . import custom, maps, offsets, pairs, sites, solvent
+from . import centroids, custom, custom_pairs, custom_terms, maps, offsets, pairs, sites, solvent
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ _KINDS = {**_BONDED, "NonbondedForce": _Kind(form_named("pair14"), "Exception", 
 # CMMotionRemover keeps the centre of mass at rest; here that is a setting of the integrator.
 _OTHERS = (
     *("CMMotionRemover", maps.FORCE, pairs.PAIRS),
-    *(*custom.FORCES, *solvent.FORCES),
+    *(*custom.FORCES, *centroids.FORCES, *solvent.FORCES),
 )
 _METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
 # A dielectric constant of which OpenMM's (e - 1) / (2 e + 1) and 3 e / (2 e + 1) are 1/2 and 3/2 in
@@ -91,9 +91,13 @@ def system_fields(
     parameters: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """The fields of `System`; see `System.from_openmm`."""
-    forces = openmm_system.getForces()
-    _refuse_unsupported(openmm_system, forces)
+    _refuse_unsupported(openmm_system.getForces())
+    forces = _forces_of(openmm_system)
+    if not _nonbonded_force(forces).getIncludeDirectSpace():
+        raise InputError("NonbondedForce: setIncludeDirectSpace(False) is not supported")
     values = _global_values(_nonbonded_force(forces), parameters)
+    forces, free = custom_terms.divided(forces)
+    added = custom_terms.part_of(free)
     settings = nonbonded_from_openmm(openmm_system) if nonbonded is None else nonbonded
     atoms = openmm_system.getNumParticles()
     masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
@@ -108,16 +112,23 @@ def system_fields(
         *((type(force).__name__, members) for force, (members, _) in tables),
         ("constraints", constraints),
         (maps.FORCE, map_terms["cmaps"]),
+        *custom_terms.members_of(free, added),
         ("virtual sites", site_links(site_arrays["sites"])),
     ):
         _refuse_missing_atoms(owner, members, atoms)
-    links = np.concatenate([*terms.links(), constraints, site_links(site_arrays["sites"])])
+    bonds = [] if added is None else [added.links]
+    links = np.concatenate([*terms.links(), *bonds, constraints, site_links(site_arrays["sites"])])
     molecules = molecule_of_atom(atoms, links)
     for force, (members, _) in tables:
         if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
-            _refuse_images(force)
+            _refuse_images(force, getattr(force, _KINDS[type(force).__name__].periodic)())
         else:
             _refuse_distant_terms(force, members, molecules)
+    for one in free:
+        if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
+            _refuse_images(one, one.usesPeriodicBoundaryConditions())
+    if _method(forces) not in ("NoCutoff", "CutoffNonPeriodic"):
+        custom_terms.refuse_distant(free, added, molecules)
     if (molecules[map_terms["cmaps"]] != molecules[map_terms["cmaps"][:, :1]]).any():
         raise InputError(f"{maps.FORCE}: a term joins different molecules")
     special = custom.pair_terms(forces, molecules)
@@ -125,7 +136,9 @@ def system_fields(
         _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms, values
     )
     named = _topology(topology, masses, links)
-    by_types = pairs.pair_fields(forces, _nonbonded_force(forces), atom_fields["exclusions"])
+    by_types, of_pairs = custom_pairs.divided(
+        forces, _nonbonded_force(forces), atom_fields["exclusions"]
+    )
     if by_types and nonbonded is None:
         settings = settings.overridden(
             {"lennard_jones": "cutoff", "dispersion_correction": _corrects(forces)}
@@ -141,6 +154,8 @@ def system_fields(
         "constraints": constraints,
         "constraint_lengths": distances[:, 0],
         "topology": named,
+        "custom": custom_terms.joined(added, of_pairs),
+        "collective": centroids.collective_of(forces, masses, molecules),
         "nonbonded": settings,
         **atom_fields,
         **by_types,
@@ -196,8 +211,8 @@ def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
         If the force does what has no counterpart here: a reaction field without a periodic box
         (other CutoffNonPeriodic).
     """
-    force = _nonbonded_force(openmm_system.getForces())
-    method = _method(openmm_system.getForces())
+    forces = _forces_of(openmm_system)
+    force, method = _nonbonded_force(forces), _method(forces)
     if method == "NoCutoff":
         return Nonbonded(method="no-cutoff")
     if method == "CutoffNonPeriodic" and _is_truncated(openmm_system, force):
@@ -275,16 +290,13 @@ def _settings_of(force: Any, **others: Any) -> Nonbonded:
         raise InputError(f"NonbondedForce: {error}") from None
 
 
-def _refuse_unsupported(openmm_system: Any, forces: list[Any]) -> None:
+def _refuse_unsupported(forces: list[Any]) -> None:
     for index, force in enumerate(forces):
         kind = type(force).__name__
         if kind not in _KINDS and kind not in _OTHERS:
             named = kind if force.getName() == kind else f"{kind} ({force.getName()})"
             why = _why_unsupported(kind, f"remove it (system.removeForce({index}))")
             raise InputError(f"the OpenMM system has the force {named}, {why}")
-    force = _nonbonded_force(forces)
-    if not force.getIncludeDirectSpace():
-        raise InputError("NonbondedForce: setIncludeDirectSpace(False) is not supported")
 
 
 def _global_values(force: Any, given: Mapping[str, float] | None) -> dict[str, float]:
@@ -335,10 +347,9 @@ def _refuse_distant_terms(
         )
 
 
-def _refuse_images(force: Any) -> None:
+def _refuse_images(force: Any, uses_images: bool) -> None:
     """Refuse terms between nearest images where there is no periodic box."""
-    kind = _KINDS[type(force).__name__]
-    if getattr(force, kind.periodic)():
+    if uses_images:
         raise InputError(
             f"{type(force).__name__}: its terms use periodic boundary conditions, but "
             "NonbondedForce has the method NoCutoff, which is for systems without a periodic box"
@@ -347,6 +358,31 @@ def _refuse_images(force: Any) -> None:
 
 def _method(forces: list[Any]) -> str:
     return _METHODS[_nonbonded_force(forces).getNonbondedMethod()]
+
+
+def _forces_of(openmm_system: Any) -> list[Any]:
+    """The forces, with a NonbondedForce that does nothing where there is none.
+
+    Its method is NoCutoff, in a periodic system a cutoff as long as that of custom pairs.
+    """
+    forces = list(openmm_system.getForces())
+    if any(type(force).__name__ == "NonbondedForce" for force in forces):
+        return forces
+    pairs_of = [force for force in forces if type(force).__name__ == pairs.PAIRS]
+    made = sys.modules[type(openmm_system).__module__].NonbondedForce()
+    for _ in range(openmm_system.getNumParticles()):
+        made.addParticle(0, 1, 0)
+    for force in pairs_of[:1]:
+        for k in range(force.getNumExclusions()):
+            made.addException(*force.getExclusionParticles(k), 0, 1, 0)
+    made.setExceptionsUsePeriodicBoundaryConditions(openmm_system.usesPeriodicBoundaryConditions())
+    if openmm_system.usesPeriodicBoundaryConditions():
+        made.setNonbondedMethod(made.CutoffPeriodic)
+        made.setUseDispersionCorrection(False)
+        box = plain(openmm_system.getDefaultPeriodicBoxVectors())
+        cutoffs = [_value(force.getCutoffDistance()) for force in pairs_of]
+        made.setCutoffDistance(max(cutoffs, default=min(1.0, 0.4 * float(np.diag(box).min()))))
+    return [*forces, made]
 
 
 def _nonbonded_force(forces: list[Any]) -> Any:

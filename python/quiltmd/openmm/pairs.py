@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expressions import Expression, ExpressionError
 from ..description.pair_forms import PAIR_FORMS, PairForm
 from ..description.sigma_epsilon import sigma_epsilon
 from ..errors import InputError
 from .custom import BOND, globals_of, unknown
-from .expressions import Array, Expression, ExpressionError, Real, evaluate
+from .expressions import Array, Real, evaluate
 from .forms import Form, distances, match, powers
 from .tabulated import read_tables, table_of
 
@@ -89,13 +90,18 @@ def pair_fields(
     kinds, types = np.unique(rows, axis=0, return_inverse=True)
     fields = _pair_tables(force, kinds)
     _refuse_other_settings(force, nonbonded)
+    refuse_other_exclusions(force, exclusions)
+    if any(nonbonded.getParticleParameters(atom)[2]._value for atom in atoms):
+        raise InputError(f"{PAIRS}: atoms have Lennard-Jones interactions in NonbondedForce too")
+    return {"lj_types": types.reshape(-1).astype(np.int32), **fields}
+
+
+def refuse_other_exclusions(force: Any, exclusions: npt.NDArray[np.int32]) -> None:
+    """InputError if a CustomNonbondedForce excludes other pairs than these."""
     pairs = [sorted(force.getExclusionParticles(k)) for k in range(force.getNumExclusions())]
     theirs = np.unique(np.array(pairs, dtype=np.int64).reshape(-1, 2), axis=0)
     if theirs.shape != exclusions.shape or (theirs != exclusions).any():
         raise InputError(f"{PAIRS}: other pairs are excluded than in the NonbondedForce")
-    if any(nonbonded.getParticleParameters(atom)[2]._value for atom in atoms):
-        raise InputError(f"{PAIRS}: atoms have Lennard-Jones interactions in NonbondedForce too")
-    return {"lj_types": types.reshape(-1).astype(np.int32), **fields}
 
 
 def pairs14_fields(

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expressions import Expression, ExpressionError
 from ..description.implicit_solvent import ImplicitSolvent, Model, solvent_arrays
 from ..description.nonbonded import Nonbonded
 from ..description.topology import Topology
 from ..errors import InputError
-from .expressions import Expression, ExpressionError, are_equal, evaluate
+from .expressions import are_equal, evaluate
 
 OBC, CUSTOM = "GBSAOBCForce", "CustomGBForce"
 FORCES = (OBC, CUSTOM)

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expressions import Expression, Node
 from ..errors import InputError, QuiltError
-from .expressions import Expression, Node
 
 _F64 = npt.NDArray[np.float64]
 EXPRESSION = "energy(row, r); row=row_of(type1, type2)"

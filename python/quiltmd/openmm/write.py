@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.custom_forces import CustomForces
 from ..description.electric_field import forces_of
 from ..description.nonbonded import Nonbonded
 from ..description.pair_forms import PAIR_FORMS
@@ -27,6 +28,8 @@ from ..description.terms import Terms
 from ..errors import QuiltError
 from ..outputs.files import replace_file
 from . import tabulated
+from .custom_pairs import write_pairs
+from .custom_terms import write_forces
 from .objects import CONDUCTOR
 
 F64 = npt.NDArray[np.float64]
@@ -91,7 +94,7 @@ def to_openmm(
     """
     openmm = _openmm()
     settings = nonbonded or system.nonbonded or Nonbonded()
-    refuse_other_parts(system, "written for OpenMM")
+    refuse_other_parts(system, "written for OpenMM", CustomForces)
     if system.pair_form not in ("lennard-jones", "tabulated", *PAIR_FORMS):
         raise QuiltError(f"the pair form {system.pair_form!r} cannot be written for OpenMM")
     if settings.lennard_jones == "pme" and _sigma_epsilon(system, settings) is None:
@@ -117,6 +120,9 @@ def to_openmm(
     for site, kind in _sites(openmm, system):
         made.setVirtualSite(site, kind)
     forces = [*_terms(openmm, system, box, settings), *_constant(openmm, system)]
+    forces += write_forces(openmm, system.custom, settings.method != "no-cutoff")
+    for pair in () if system.custom is None else system.custom.pairs:
+        forces.append(write_pairs(openmm, pair, system.atoms, system.exclusions))
     for force in (*forces, *_pairs(openmm, system, settings, box)):
         made.addForce(force)
     return made

@@ -135,7 +135,8 @@ size_t form_index(const TermForm& form) {
 }
 
 std::vector<char> atoms_in_terms(const System& system) {
-  std::vector<char> in_terms(static_cast<size_t>(system.atom_count()), 0);
+  std::vector<char> in_terms(static_cast<size_t>(system.atom_count()),
+                             system.pair_expressions.empty() ? 0 : 1);
   for (const Terms& terms : system.terms)
     for (const int32_t atom : terms.atoms) in_terms[static_cast<size_t>(atom)] = 1;
   return in_terms;

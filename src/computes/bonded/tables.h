@@ -34,7 +34,7 @@ std::vector<double> parameters_at(const System& system, const ChangedTerms& chan
 // The position in TermForms.
 size_t form_index(const TermForm& form);
 
-// For each atom, whether it is in a bonded term.
+// For each atom, whether it is in a bonded term, or else needs positions in double precision.
 std::vector<char> atoms_in_terms(const System& system);
 
 }  // namespace quiltmd

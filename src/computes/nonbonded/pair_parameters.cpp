@@ -271,8 +271,13 @@ PairParameters pair_parameters(const System& system, const NonbondedSettings& se
 // plus r^3 E at the cutoff.
 Constant dispersion_constant(const System& system, const NonbondedSettings& settings,
                              double volume) {
+  Constant custom;
+  for (const PairExpression& pair : system.pair_expressions) {
+    custom.energy += pair.tail_energy / volume;
+    custom.virial += pair.tail_virial / volume;
+  }
   const auto types = static_cast<size_t>(system.pair_type_count);
-  if (!settings.dispersion_correction || system.pair_types.empty()) return {};
+  if (!settings.dispersion_correction || system.pair_types.empty()) return custom;
   std::vector<double> count(types, 0.0);
   for (const int32_t type : system.pair_types) count[static_cast<size_t>(type)] += 1;
   const double cutoff = settings.cutoff;
@@ -289,7 +294,8 @@ Constant dispersion_constant(const System& system, const NonbondedSettings& sett
   });
   const auto atoms = static_cast<double>(system.pair_types.size());
   const double factor = 2 * kPi * atoms * atoms / volume / (0.5 * atoms * (atoms + 1));
-  return {factor * tail, factor * (tail + cutoff * cutoff * cutoff * at_cutoff / 3)};
+  return {custom.energy + factor * tail,
+          custom.virial + factor * (tail + cutoff * cutoff * cutoff * at_cutoff / 3)};
 }
 
 }  // namespace quiltmd

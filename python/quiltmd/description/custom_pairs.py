@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pair energies that are expressions, of all pairs of atoms within a cutoff."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from .checks import frozen
+from .expression_programs import compiled
+from .expressions import Expression, ExpressionError, Node
+
+_MOST_GROUPS = 64  # bits of an integer
+# OpenMM User Guide, "NonbondedForce": 1 at the switching distance, 0 at the cutoff.
+_SWITCH = "select(step(r-{0}),1-x^3*(10-x*(15-6*x)),1); x=(r-{0})/({1}-{0})"
+_Groups = Sequence[tuple[npt.ArrayLike, npt.ArrayLike]]
+
+
+@dataclass(frozen=True, eq=False)
+class CustomPairs:
+    """An energy of pairs that is an expression, in addition to all other pair interactions.
+
+    Pairs that the system excludes do not have it.
+
+    Attributes
+    ----------
+    energy:
+        The energy in kJ/mol of the distance r, in nm, the same for both orders of the atoms.  A
+        parameter `sigma` that atoms have is `sigma1` of one atom and `sigma2` of the other:
+        "4*eps*((s/r)^12-(s/r)^6); s=0.5*(sigma1+sigma2)".
+    cutoff:
+        nm, at most that of the simulation.
+    parameters:
+        By name, (N,) values of the atoms, or one number for all pairs.
+    switch_distance:
+        nm: from there to the cutoff, the energy is multiplied by a function that falls from 1 to 0.
+    groups:
+        Pairs of sets of atoms: an atom of the first interacts with one of the second.  Without
+        groups all pairs interact.
+    tail:
+        Energy and virial of pairs beyond the cutoff, times the volume of the box, kJ/mol nm^3.
+    name:
+        For messages.
+
+    Raises
+    ------
+    InputError
+        As for other custom forces.
+    """
+
+    energy: str
+    cutoff: float
+    parameters: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
+    switch_distance: float | None = None
+    groups: _Groups = ()
+    tail: tuple[float, float] = (0.0, 0.0)
+    name: str = "CustomPairs"
+
+    def __post_init__(self) -> None:
+        values = {
+            name: frozen(np.asarray(one, np.float64)) for name, one in self.parameters.items()
+        }
+        for name, value in values.items():
+            if not np.isfinite(value).all() or value.ndim > 1:
+                raise InputError(f"{self}: the parameter {name!r} needs finite values, one for all")
+        object.__setattr__(self, "parameters", values)
+        groups = tuple(
+            (frozen(np.asarray(one, np.int32)), frozen(np.asarray(other, np.int32)))
+            for one, other in self.groups
+        )
+        object.__setattr__(self, "groups", groups)
+        if not 0 < self.cutoff < np.inf:
+            raise InputError(f"{self}: the cutoff must be positive, not {self.cutoff:g} nm")
+        if self.switch_distance is not None and not 0 < self.switch_distance < self.cutoff:
+            raise InputError(f"{self}: the switching distance must be between 0 and the cutoff")
+        if len(self.groups) > _MOST_GROUPS:
+            raise InputError(f"{self}: {len(self.groups)} groups; {_MOST_GROUPS} are possible")
+        both = [f"{name}{k}" for k in (1, 2) for name in self.by_atom]
+        try:
+            expression = Expression(self.energy)
+            if self.switch_distance is not None:
+                switch = Expression(_SWITCH.format(float(self.switch_distance), float(self.cutoff)))
+                expression.root = Node("*", (expression.root, switch.root))
+            made = compiled(expression, (list(self.shared), ["r"], both), {}, {})
+        except ExpressionError as error:
+            raise InputError(f"{self}: {error}") from None
+        object.__setattr__(self, "_compiled", made)
+
+    def __str__(self) -> str:
+        return f"the custom force {self.name!r} with the energy '{self.energy}'"
+
+    @property
+    def shared(self) -> dict[str, float]:
+        """Parameters that all pairs share."""
+        values = {name: np.asarray(value) for name, value in self.parameters.items()}
+        return {name: float(value) for name, value in values.items() if value.ndim == 0}
+
+    @property
+    def by_atom(self) -> dict[str, npt.NDArray[np.float64]]:
+        """(N,) parameters of the atoms."""
+        values = {name: np.asarray(value) for name, value in self.parameters.items()}
+        return {name: value for name, value in values.items() if value.ndim == 1}
+
+    def rows(self, atoms: int) -> npt.NDArray[np.float64]:
+        """(N, parameters of an atom)."""
+        columns = list(self.by_atom.values())
+        return np.column_stack(columns) if columns else np.empty((atoms, 0))
+
+    def check(self, atoms: int) -> None:
+        """InputError if there are not as many values as atoms, or groups name others."""
+        for name, value in self.by_atom.items():
+            if len(value) != atoms:
+                raise InputError(
+                    f"{self}: the parameter {name!r} has {len(value)} values for {atoms} atoms"
+                )
+        for both in self.groups:
+            for members in map(np.asarray, both):
+                if members.size and not 0 <= members.min() <= members.max() < atoms:
+                    raise InputError(f"{self}: a group names an atom that does not exist")
+
+    def arrays(self, atoms: int) -> dict[str, Any]:
+        """Arrays for the core."""
+        made = self._compiled  # type: ignore[attr-defined]
+        sets = np.zeros((2, atoms if len(self.groups) else 0), np.uint64)
+        for bit, both in enumerate(self.groups):
+            for row, members in zip(sets, both, strict=True):
+                row[np.asarray(members, np.int64)] |= np.uint64(1 << bit)
+        return {
+            "description": str(self),
+            "parameters_per_atom": len(self.by_atom),
+            "constants": np.array([*self.shared.values(), *made.numbers], np.float64),
+            "parameters": np.ascontiguousarray(self.rows(atoms), np.float64),
+            "cutoff": float(self.cutoff),
+            "first": sets[0].copy(),
+            "second": sets[1].copy(),
+            "tail_energy": float(self.tail[0]),
+            "tail_virial": float(self.tail[1]),
+            "program": made.program,
+        }

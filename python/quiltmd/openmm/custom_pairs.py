@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CustomNonbondedForces of OpenMM whose expressions the core evaluates."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import integrate
+
+from ..description.custom_pairs import CustomPairs
+from ..description.expressions import Expression
+from ..errors import InputError
+from .custom import globals_of, unknown
+from .expressions import evaluate
+from .pairs import PAIRS, pair_fields, refuse_other_exclusions
+
+_F64 = npt.NDArray[np.float64]
+
+
+def divided(
+    forces: list[Any], nonbonded: Any, exclusions: npt.NDArray[np.int32]
+) -> tuple[dict[str, Any], list[CustomPairs]]:
+    """The fields of `System` for a pair form, and pair energies that are expressions.
+
+    Parameters
+    ----------
+    forces:
+        Forces of the OpenMM System.
+    nonbonded, exclusions:
+        Its NonbondedForce, and its exceptions, (n, 2), sorted.
+
+    Raises
+    ------
+    InputError
+        If a CustomNonbondedForce is neither a pair form nor an expression that can be evaluated.
+    """
+    found = [force for force in forces if type(force).__name__ == PAIRS]
+    try:
+        return pair_fields(forces, nonbonded, exclusions), []
+    except InputError:
+        if any(one.getNumTabulatedFunctions() or _has_no_cutoff(one) for one in found):
+            raise
+        return {}, [pairs_of(force, nonbonded, exclusions) for force in found]
+
+
+def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> CustomPairs:
+    """The pair energy of a CustomNonbondedForce.
+
+    Parameters
+    ----------
+    force:
+        The force.
+    nonbonded:
+        The NonbondedForce of the System.
+    exclusions:
+        (n, 2) its exceptions, sorted.
+
+    Raises
+    ------
+    InputError
+        If the force has no cutoff, other exclusions or another method than the NonbondedForce,
+        computed values, or an expression with an error or an unknown function.
+    """
+    if force.getNumComputedValues():
+        raise InputError(f"{PAIRS}: computed values are not supported")
+    periodic = force.getNonbondedMethod() == force.CutoffPeriodic
+    others = (nonbonded.NoCutoff, nonbonded.CutoffNonPeriodic)
+    if periodic == (nonbonded.getNonbondedMethod() in others):
+        raise InputError(f"{PAIRS}: it must be periodic where NonbondedForce is, and only there")
+    refuse_other_exclusions(force, exclusions)
+    names, rows = _parameters(force)
+    groups = [
+        force.getInteractionGroupParameters(k) for k in range(force.getNumInteractionGroups())
+    ]
+    switches = force.getUseSwitchingFunction()
+    made = CustomPairs(
+        force.getEnergyFunction(),
+        force.getCutoffDistance()._value,
+        {**globals_of(force), **dict(zip(names, rows.T, strict=True))},
+        force.getSwitchingDistance()._value if switches else None,
+        [(sorted(first), sorted(second)) for first, second in groups],
+        name=force.getName(),
+    )
+    if names:
+        _refuse_order(force, rows, names)
+    if not (force.getUseLongRangeCorrection() and periodic):
+        return made
+    if groups:
+        raise InputError(
+            f"{PAIRS}: a long-range correction with interaction groups is not supported"
+        )
+    tail = _tail(made, rows)
+    return CustomPairs(
+        made.energy,
+        made.cutoff,
+        made.parameters,
+        made.switch_distance,
+        made.groups,
+        tail,
+        made.name,
+    )
+
+
+def _has_no_cutoff(force: Any) -> bool:
+    return bool(force.getNonbondedMethod() == force.NoCutoff)
+
+
+def _refuse_order(force: Any, rows: _F64, names: list[str]) -> None:
+    """InputError if the energy of a pair depends on the order of its atoms."""
+    kinds = np.unique(rows, axis=0)
+    first, second = (index.ravel() for index in np.indices((len(kinds), len(kinds))))
+    r = np.linspace(0.1, 1, 10)[:, None]
+    energies = []
+    for one, other in ((first, second), (second, first)):
+        own = {f"{name}1": kinds[one, k] for k, name in enumerate(names)}
+        own |= {f"{name}2": kinds[other, k] for k, name in enumerate(names)}
+        root = Expression(force.getEnergyFunction()).root
+        energies.append(evaluate([root], {**globals_of(force), **own, "r": r})[0])
+    one_way, other_way = (one.astype(np.float64) for one in energies)
+    if not np.allclose(one_way, other_way, rtol=1e-9, equal_nan=True):
+        raise unknown(force, ": the energy of a pair depends on the order of its atoms")
+
+
+def write_pairs(
+    openmm: Any, pair: CustomPairs, atoms: int, exclusions: npt.NDArray[np.int32]
+) -> Any:
+    """The pair energy as a CustomNonbondedForce of a periodic box."""
+    force = openmm.CustomNonbondedForce(pair.energy)
+    force.setName(pair.name)
+    for name, value in pair.shared.items():
+        force.addGlobalParameter(name, value)
+    for name in pair.by_atom:
+        force.addPerParticleParameter(name)
+    for row in pair.rows(atoms).tolist():
+        force.addParticle(row)
+    for i, j in exclusions.tolist():
+        force.addExclusion(i, j)
+    for first, second in pair.groups:
+        force.addInteractionGroup(np.asarray(first).tolist(), np.asarray(second).tolist())
+    force.setNonbondedMethod(force.CutoffPeriodic)
+    force.setCutoffDistance(pair.cutoff)
+    force.setUseSwitchingFunction(pair.switch_distance is not None)
+    if pair.switch_distance is not None:
+        force.setSwitchingDistance(pair.switch_distance)
+    force.setUseLongRangeCorrection(pair.tail != (0.0, 0.0))
+    return force
+
+
+def _parameters(force: Any) -> tuple[list[str], _F64]:
+    """Names of the parameters of atoms, and (N, names) values."""
+    names = [
+        force.getPerParticleParameterName(k) for k in range(force.getNumPerParticleParameters())
+    ]
+    rows = [force.getParticleParameters(k) for k in range(force.getNumParticles())]
+    return names, np.array(rows, np.float64).reshape(len(rows), len(names))
+
+
+def _tail(pair: CustomPairs, rows: _F64) -> tuple[float, float]:
+    """Energy and virial of pairs beyond the cutoff, times the volume: 2 pi sum of E r^2.
+
+    As in OpenMM the mean energy counts each pair of atoms once and each atom with itself; in the
+    virial, the jump at the cutoff is part of it, as for Lennard-Jones interactions.
+    """
+    kinds, numbers = np.unique(rows, axis=0, return_inverse=True)
+    count = np.bincount(numbers.reshape(-1))
+    root = Expression(pair.energy).root
+    names = list(pair.by_atom)
+    energy = virial = 0.0
+    for i, j in zip(*np.triu_indices(len(kinds)), strict=True):
+        pairs = count[i] * (count[i] + 1) / 2 if i == j else count[i] * count[j]
+        own = {f"{name}1": kinds[i, k] for k, name in enumerate(names)}
+        own |= {f"{name}2": kinds[j, k] for k, name in enumerate(names)} | pair.shared
+
+        def at(r: float, own: dict[str, float] = own) -> float:
+            return float(evaluate([root], {**own, "r": r})[0])
+
+        beyond = integrate.quad(lambda x: at(1 / x) / x**4, 0, 1 / pair.cutoff, epsrel=1e-9)[0]
+        jump = pair.cutoff**3 * at(pair.cutoff) / 3
+        if pair.switch_distance is not None:
+            start, end, jump = pair.switch_distance, pair.cutoff, 0.0
+
+            def missing(r: float, at: Any = at, start: float = start, end: float = end) -> float:
+                x = (r - start) / (end - start)
+                return float(at(r) * r * r * x**3 * (10 - x * (15 - 6 * x)))
+
+            beyond += integrate.quad(missing, start, end, epsrel=1e-9)[0]
+        energy += pairs * beyond
+        virial += pairs * (beyond + jump)
+    atoms = len(rows)
+    factor = 2 * math.pi * atoms**2 / (atoms * (atoms + 1) / 2)
+    return factor * energy, factor * virial

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "computes/pair_expressions/pair_expression_memory.h"
+
+namespace quiltmd {
+
+PairExpressionMemory::PairExpressionMemory(const SlotMemory& slots, const ListMemory& lists)
+    : slots_(slots), lists_(lists), make_(slots.device) {
+  for (const PairExpression& from : slots.system.pair_expressions)
+    forces_.push_back({from.parameters_per_atom, from.cutoff, make_.filled(from.constants),
+                       make_.filled(from.parameters), make_.filled(from.first),
+                       make_.filled(from.second), ProgramMemory(make_, from.program)});
+}
+
+std::vector<Work> PairExpressionMemory::step_work(Energies energies) {
+  std::vector<Work> work;
+  for (const Part part : {Part::kBoundary, Part::kInterior}) {
+    if (!lists_.has(part)) continue;
+    const Positions positions =
+        part == Part::kInterior ? Positions::kOwned : Positions::kWithProxies;
+    work.push_back({"pair_expressions", positions, Lists::kUsed,
+                    [this, part, energies](Stream stream, int age) {
+                      for (const Force& force : forces_)
+                        slots_.device.launch(evaluate(force, part, age, energies), stream);
+                    },
+                    Balance::kMovesWithComputes});
+  }
+  return work;
+}
+
+EvaluatePairExpression PairExpressionMemory::evaluate(const Force& force, Part part, int list_age,
+                                                      Energies energies) const {
+  const ListRange range = lists_.range(part);
+  EvaluatePairExpression op{};
+  op.slots = slots_.slots();
+  op.lists = lists_.lists.data();
+  op.first = range.first;
+  op.end = range.end;
+  op.capacity = range.capacity;
+  op.shells = lists_.shells(list_age);
+  op.entries = lists_.entries.data();
+  op.masks = lists_.masks.data();
+  op.exact_shifts = slots_.grid_view().exact_shifts;
+  op.constant_count = static_cast<int>(force.constants.size());
+  op.parameters_per_atom = force.parameters_per_atom;
+  op.constants = force.constants.data();
+  op.parameters = force.parameters.data();
+  op.first_sets = force.first_sets.data();
+  op.second_sets = force.second_sets.data();
+  op.cutoff2 = force.cutoff * force.cutoff;
+  op.program = force.program.view();
+  op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
+  op.step = slots_.step.data();
+  op.faults = slots_.faults.data();
+  return op;
+}
+
+}  // namespace quiltmd
