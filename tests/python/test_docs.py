@@ -229,6 +229,24 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     assert "40/40" in str(notebook.metadata["widgets"])
 
 
+def test_files_agree_on_the_version_of_the_release() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    packages = [path for path in (ROOT / "packaging").rglob("*") if path.is_file()]
+    for path in [ROOT / "CITATION.cff", *packages]:
+        text = f"{path.name}\n{path.read_text()}"
+        stated = r"""^\s*(?:\S+image\.)?version[:=\s]+["']?(\d+\.\d+\.\d+)"""
+        found = re.findall(stated, text, re.MULTILINE) + re.findall(r"quiltmd-(\d[\d.]*\d)", text)
+        assert set(found) == {project["version"]}, path
+    wheels = r"quiltmd-(\d[\d.]*\d)"
+    named = [version for page in PAGES for version in re.findall(wheels, page.read_text())]
+    assert set(named) == {project["version"]}
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    newest = re.search(r"^## \[(\d[^]]*)\].*\n\n(.*)$", changes, re.MULTILINE)
+    assert newest is not None
+    assert newest[1] == project["version"]
+    assert f"tag `v{newest[1]}`" in newest[2]
+
+
 def test_the_api_pages_have_every_name_once() -> None:
     shown = [
         name
