@@ -204,3 +204,36 @@ def test_any_number_of_ranks_gives_the_same_bits(form: str) -> None:
         found.append([simulation.state().positions, simulation.state_energies()])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_atoms_appear_as_they_vanish(form: str) -> None:
+    """The path of atoms that appear is that of atoms that vanish, backwards."""
+    plain, state = solute_in_water()
+    away = decoupled(plain, form)
+    assert away.alchemy is not None
+    none = len(plain.lj_a)
+    charges, types = np.array(plain.charges), np.array(plain.lj_types)
+    charges[:LENGTH], types[:LENGTH] = 0, none
+    back = replace(
+        away,
+        charges=charges,
+        lj_types=types,
+        lj_a=np.pad(away.lj_a, (0, 1)),
+        lj_b=np.pad(away.lj_b, (0, 1)),
+        alchemy=replace(
+            away.alchemy,
+            states=1 - away.alchemy.states,
+            start=1 - away.alchemy.states[2],
+            last_charges=plain.charges[:LENGTH],
+            last_types=plain.lj_types[:LENGTH],
+        ),
+    )
+    nonbonded = settings(state, dispersion_correction=False)
+    found = []
+    for system in (at_lambdas(away, *STATES[2]), back):
+        simulation = quiltmd.Simulation(system, state, nonbonded, device="cpu", ranks=1, threads=1)
+        found.append((simulation.state_energies(), simulation.dhdl(), simulation.forces()))
+    np.testing.assert_allclose(found[1][0], found[0][0], atol=1e-4)
+    np.testing.assert_allclose(found[1][1], -np.array(found[0][1]), rtol=1e-6, atol=1e-4)
+    np.testing.assert_allclose(found[1][2], found[0][2], atol=2e-3)
