@@ -44,6 +44,8 @@ from .description.thermostats.base import Thermostat
 from .description.thermostats.berendsen import BerendsenThermostat
 from .description.thermostats.nose_hoover import NoseHooverChain
 from .description.thermostats.velocity_rescaling import VelocityRescaling
+from .description.three_body import ThreeBodyAtoms, ThreeBodyPotential
+from .description.three_body_system import three_body_system
 from .description.topology import Topology
 from .engine.execution import Execution, devices
 from .engine.external_factory import ExternalFactory
@@ -72,6 +74,7 @@ from .external.viewer_force import ViewerForce
 from .gromacs.write import write_gro
 from .inputs import load
 from .lammps.eam import read_eam
+from .lammps.three_body import read_stillinger_weber, read_tersoff
 from .namd.write import write_namd
 from .outputs.checkpoint import (
     Checkpoint,
@@ -148,6 +151,8 @@ __all__ = [
     "State",
     "System",
     "Thermostat",
+    "ThreeBodyAtoms",
+    "ThreeBodyPotential",
     "Topology",
     "TrajectoryReporter",
     "VelocityRescaling",
@@ -170,12 +175,15 @@ __all__ = [
     "prolate_parameters",
     "read_checkpoint",
     "read_eam",
+    "read_stillinger_weber",
+    "read_tersoff",
     "reference",
     "reference_virial",
     "rest2_states",
     "restrain",
     "select",
     "temperature_states",
+    "three_body_system",
     "write_checkpoint",
     "write_cif",
     "write_gro",

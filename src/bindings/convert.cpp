@@ -324,6 +324,22 @@ void read_expressions(const nb::dict& d, System& s) {
   }
 }
 
+void read_three_body(const nb::dict& d, System& s) {
+  if (!d.contains("three_body")) return;
+  const nb::dict given = nb::cast<nb::dict>(d["three_body"]);
+  ThreeBodyPotential& potential = s.three_body.emplace();
+  potential.form = value<std::string>(given, "form");
+  potential.type_of_atom = flat<int32_t>(given, "types");
+  potential.types = value<int>(given, "type_count");
+  potential.parameters = flat<double>(given, "parameters");
+  if (potential.type_of_atom.size() != s.masses.size())
+    throw Error("a three-body potential needs a type for every atom");
+  for (const int32_t type : potential.type_of_atom)
+    if (type < 0 || type >= potential.types)
+      throw Error("an atom has the type " + std::to_string(type) +
+                  " of a three-body potential, which does not exist");
+}
+
 }  // namespace
 
 System system_from(const nb::dict& d) {
@@ -346,6 +362,7 @@ System system_from(const nb::dict& d) {
   read_collective(d, s);
   read_embedded(d, s);
   read_expressions(d, s);
+  read_three_body(d, s);
   check_atoms(s.exclusions, s.masses.size(), "an exclusion");
   check_atoms(s.constraints, s.masses.size(), "a constraint");
   return s;

@@ -6,7 +6,7 @@ namespace quiltmd {
 std::set<Feature> features_of(const System& system) {
   std::set<Feature> found{Feature::kAny};
   if (system.solvent) found.insert(Feature::kImplicitSolvent);
-  if (system.embedded) found.insert(Feature::kManyBody);
+  if (system.embedded || system.three_body) found.insert(Feature::kManyBody);
   if (!system.expressions.empty() || !system.pair_expressions.empty())
     found.insert(Feature::kExpressions);
   return found;

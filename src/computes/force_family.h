@@ -144,7 +144,9 @@ struct Family {
   std::function<void(const ReferenceInput&, Evaluation&)> add_reference = {};
   // Throws Error, naming it, for what the forces cannot be combined with.
   std::function<void(const System&, const NonbondedSettings&, bool periodic)> refuse_unsuited = {};
-  bool on_gpus = false;  // whether its folder has CUDA kernels, which the build sees
+  bool full_shell = false;       // whether it needs all patches around that of a compute
+  bool exact_positions = false;  // whether it reads the remainders of all positions (Slots::low)
+  bool on_gpus = false;          // whether its folder has CUDA kernels, which the build sees
   // Which forces of a system have none nevertheless, as an error names them; empty: all have some.
   std::function<std::string(const System&)> only_on_cpu = {};
 };

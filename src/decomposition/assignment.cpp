@@ -184,7 +184,8 @@ Assignment ribbons(const std::vector<double>& weights, int ranks) {
 
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
   std::set<int> patches;
-  for (int code = 0; code < grid.codes(); ++code) patches.insert(grid.neighbour(compute, code));
+  const int codes = grid.holds == Holds::kFullShell ? grid.full_codes() : grid.codes();
+  for (int code = 0; code < codes; ++code) patches.insert(grid.neighbour(compute, code));
   return {patches.begin(), patches.end()};
 }
 

@@ -49,7 +49,7 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
 // each holds a slice with large faces.
 Assignment ribbons(const std::vector<double>& weights, int ranks);
 
-// The patch of a compute and its half shell, ascending.
+// The patch of a compute and its half shell, or full shell where ranks hold these; ascending.
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute);
 
 // Atoms that one rank holds and exchanges.

@@ -21,7 +21,7 @@ enum EnergyKind {
   kDispersionMesh,
   kPolarisation,  // of implicit solvent
   kSurface,
-  kManyBody,  // of embedded atoms
+  kManyBody,  // of embedded atoms and three-body potentials
   kCustom,    // of forces by expressions
   kTermEnergies
 };

@@ -24,7 +24,7 @@ RemoteRoom remote_room(const System& system, const RankPlan& plan, const std::ve
 
 class ExchangeMemory {
  public:
-  // `in_terms`: by internal index, whether a bonded term has the atom.
+  // `in_terms`: by internal index, whether a bonded term, or another force, reads its exact position.
   ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms);
 
   // Sets a plan, which the slots already have. `peers`: the other ranks; `owner`: the rank of each patch.

@@ -19,7 +19,7 @@ enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 enum BoxFault : int32_t { kPatchGridChange = 1, kStrainLimit = 2 };
 
 // Rooms that may turn out too small and are then enlarged: ForceFamily::make_room.
-enum Room { kListEntries, kInteriorLists, kBoundaryLists, kRooms };
+enum Room { kListEntries, kInteriorLists, kBoundaryLists, kNeighboursOfAtom, kRooms };
 
 // Faults found in steps; checked at the end of a block of steps. All zero: no faults.
 struct Faults {

@@ -45,7 +45,9 @@ void refuse_too_many(Vec3d cells) {
 }  // namespace
 
 int PatchGrid::neighbour(int patch, int code) const {
-  const Int3 c = cell(patch), o = offsets[static_cast<size_t>(code)];
+  const bool opposite = code >= codes();
+  const Int3 along = offsets[static_cast<size_t>(opposite ? code - codes() + 1 : code)];
+  const Int3 c = cell(patch), o = opposite ? -along : along;
   return index(
       {wrapped(c.x + o.x, cells.x), wrapped(c.y + o.y, cells.y), wrapped(c.z + o.z, cells.z)});
 }

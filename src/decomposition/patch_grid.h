@@ -49,8 +49,9 @@ struct PatchRule {
   }
 };
 
-// Which patches a rank holds: those that its computes need, or all, in a system without a periodic box.
-enum class Holds { kNeighbours, kAll };
+// Which patches a rank holds: those that its computes need, which are the half shell of each or, where forces act
+// between several neighbours of an atom, the full shell; or all, in a system without a periodic box.
+enum class Holds { kNeighbours, kFullShell, kAll };
 
 // Box and shifts follow a box that changes, as long as its patches are wide enough.
 struct PatchGrid {
@@ -71,7 +72,9 @@ struct PatchGrid {
   Int3 cell(int patch) const {
     return {patch / (cells.y * cells.z), patch / cells.z % cells.y, patch % cells.z};
   }
-  // The patch at an offset, around the periodic boundary.
+  // Codes of the full shell: those of the half shell, then those of the offsets opposite to them.
+  int full_codes() const { return 2 * codes() - 1; }
+  // The patch at an offset of the full shell, around the periodic boundary.
   int neighbour(int patch, int code) const;
 };
 

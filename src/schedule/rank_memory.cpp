@@ -29,6 +29,13 @@ std::unique_ptr<ListMemory> make_lists(const Setup& setup, const SlotMemory& slo
                        pairs_to_skip(setup.system, setup.nonbonded)});
 }
 
+// By internal index, whether forces read the exact position of an atom.
+std::vector<char> exact_atoms(const Setup& setup) {
+  if (std::ranges::any_of(setup.families, &Family::exact_positions))
+    return std::vector<char>(setup.system.masses.size(), 1);
+  return atoms_in_terms(setup.system);
+}
+
 }  // namespace
 
 RankMemory::RankMemory(const Setup& shared, Device& on)
@@ -36,8 +43,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
       device(on),
       slots(on, shared.system, shared.grid, shared.packed_pairs.atoms, shared.accumulators(),
             shared.plan.variables.size()),
-      exchange(slots, atoms_in_terms(shared.system)),
-      groups(slots, atoms_in_terms(shared.system), shared.plan.constraint_tolerance,
+      exchange(slots, exact_atoms(shared)),
+      groups(slots, exact_atoms(shared), shared.plan.constraint_tolerance,
              {shared.plan.baths.of_groups, shared.bath_of_group}),
       lists(make_lists(shared, slots)),
       families(make_families()),

@@ -180,6 +180,8 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   } else {
     setup.grid =
         make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.patch_reach, span, cells);
+    if (std::ranges::any_of(setup.families, &Family::full_shell))
+      setup.grid.holds = Holds::kFullShell;
   }
   if (setup.nonbonded.has_fmm()) make_fmm_tables(setup);
   find_constants_in_box(setup);

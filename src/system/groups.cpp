@@ -218,6 +218,8 @@ System with_groups(const System& input) {
   if (system.solvent) system.solvent->atoms = permuted(input.solvent->atoms, order);
   if (system.embedded)
     system.embedded->type_of_atom = permuted(input.embedded->type_of_atom, order);
+  if (system.three_body)
+    system.three_body->type_of_atom = permuted(input.three_body->type_of_atom, order);
   if (system.alchemy) renumber_alchemy(*system.alchemy, internal);
   for (CollectiveRestraint& restraint : system.collective)
     for (AtomGroup& group : restraint.groups) {

@@ -19,6 +19,7 @@
 #include "system/implicit_solvent.h"
 #include "system/site.h"
 #include "system/term_form.h"
+#include "system/three_body.h"
 
 namespace quiltmd {
 
@@ -59,6 +60,7 @@ struct System {
   std::optional<EmbeddedAtoms> embedded;
   std::vector<ExpressionForce> expressions;
   std::vector<PairExpression> pair_expressions;
+  std::optional<ThreeBodyPotential> three_body;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom
   std::vector<int32_t> input_index;  // internal index -> index in the input

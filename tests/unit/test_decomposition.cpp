@@ -14,6 +14,7 @@
 #include "decomposition/exchange_memory.h"
 #include "decomposition/faults.h"
 #include "decomposition/refinement.h"
+#include "decomposition/slots.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -79,6 +80,35 @@ void shifts_lead_to_neighbours() {
         CHECK(patch_of(grid, reached) == grid.neighbour(p, code));
       }
     }
+  }
+}
+
+// Codes behind those of the half shell lead to the opposite sides.
+void full_shell_is_both_halves() {
+  for (const PatchGrid& grid : some_grids()) {
+    CHECK(grid.full_codes() == 2 * grid.codes() - 1);
+    CHECK(grid.full_codes() <= kMaxCodes);
+    for (int p = 0; p < grid.size(); ++p)
+      for (int code = 1; code < grid.codes(); ++code)
+        CHECK(grid.neighbour(grid.neighbour(p, code), code + grid.codes() - 1) == p);
+  }
+}
+
+// Where ranks hold full shells, all patches around a compute are theirs or proxies, and interior computes have
+// none but theirs.
+void ranks_hold_full_shells() {
+  PatchGrid grid = make_patch_grid({8, 0, 8, 0, 0, 8}, 0.9, 1.0, kOneAway);
+  grid.holds = Holds::kFullShell;
+  const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
+  for (const RankPlan& plan : plan_ranks(grid, bisect(grid, even, {5}), even)) {
+    CHECK(plan.interior > 0 && plan.interior < static_cast<int>(plan.computes.size()));
+    for (size_t n = 0; n < plan.computes.size(); ++n)
+      for (int code = 0; code < grid.full_codes(); ++code) {
+        const int patch = grid.neighbour(plan.computes[n], code);
+        const bool owned = std::ranges::binary_search(plan.owned, patch);
+        CHECK(owned || (static_cast<int>(n) >= plan.interior &&
+                        std::ranges::binary_search(plan.proxies, patch)));
+      }
   }
 }
 
@@ -522,6 +552,8 @@ int main() {
       {"patches are wide enough", patches_are_wide_enough},
       {"the half shell is half", half_shell_is_half},
       {"shifts lead to neighbours", shifts_lead_to_neighbours},
+      {"the full shell is both halves", full_shell_is_both_halves},
+      {"ranks hold full shells", ranks_hold_full_shells},
       {"cells change with room to spare", cells_change_with_room_to_spare},
       {"small boxes are refused", small_boxes_are_refused},
       {"large boxes are refused", large_boxes_are_refused},

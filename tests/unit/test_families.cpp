@@ -311,8 +311,10 @@ void a_family_without_gpu_kernels_is_refused_on_gpus() {
   partly.only_on_cpu = [](const System&) { return "the forces of some atoms"; };
   CHECK(check("cuda", partly).starts_with("the forces of some atoms run only on device cpu"));
   CHECK(check("cpu", partly).empty());
+  const std::set<std::string> on_cpus_alone{"embedded atoms", "three-body potentials",
+                                            "custom forces", "custom pair forces"};
   for (const Family& family : force_families())
-    CHECK(family.on_gpus == (std::string(family.forces) != "embedded atoms"));
+    CHECK(family.on_gpus == !on_cpus_alone.contains(family.forces));
 }
 
 void a_family_that_needs_lists_is_refused_without_them() {

@@ -217,6 +217,7 @@ struct Scenario {
   bool alchemy = false;
   bool collective = false;  // restraints
   bool fmm = false;
+  bool three_body = false;
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -242,7 +243,9 @@ constexpr Scenario kScenarios[] = {
     {"collective restraints, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
      "cell_rescaling", false, false, false, false, true},
     {"fast multipoles, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 2,
-     "monte_carlo", false, false, false, false, false, true}};
+     "monte_carlo", false, false, false, false, false, true},
+    {"a three-body potential, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
+     "cell_rescaling", false, false, false, false, false, false, true}};
 
 // These, every thermostat and every barostat.
 std::vector<Scenario> scenarios() {
@@ -300,6 +303,14 @@ Alchemy alchemy_of(const System& system) {
   return alchemy;
 }
 
+// So weak that molecules stay whole.
+ThreeBodyPotential three_body_of(const System& system) {
+  return {"stillinger-weber",
+          std::vector<int32_t>(system.masses.size(), 0),
+          1,
+          {1e-6, 0.2, 1.8, 21, 1.2, -0.3, 7, 0.6, 4, 0}};
+}
+
 // Half of the hydrogen groups in each.
 void in_two_baths(const System& system, Parameters& parameters, std::vector<uint8_t>& of_atom) {
   of_atom.resize(system.masses.size());
@@ -322,8 +333,9 @@ struct Prepared {
 
 Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome) {
   Prepared p;
-  // Sites begin where an oxygen is, which implicit solvent takes for atoms that collide; and with it every
-  // pair of atoms is evaluated, so there are fewer.
+  // Sites begin where an oxygen is, which implicit solvent and a three-body potential take for atoms that
+  // collide; and with implicit solvent every pair of atoms is evaluated, so there are fewer.
+  if (c.three_body) sites = Sites::kNone;
   System system = c.solvent ? molecules(with_terms, Sites::kNone, 2, p.state.positions)
                             : molecules(with_terms, sites, 6, p.state.positions);
   NonbondedSettings nonbonded;
@@ -335,6 +347,7 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
     system.alchemy = alchemy_of(system);
     nonbonded.dispersion_correction = true;
   }
+  if (c.three_body) system.three_body = three_body_of(system);
   if (c.collective) {
     Random random(2);
     system.collective = all_collectives(system, 30, random);

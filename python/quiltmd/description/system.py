@@ -30,6 +30,7 @@ from .parameters import refuse_nonsense
 from .parts import Part, refuse_other_parts
 from .sites import MOST_PARENTS, check_sites, site_links
 from .terms import VIEWS, Terms, TermTable, TermViews, table_of
+from .three_body import ThreeBodyAtoms
 from .topology import Topology
 from .triangles import open_triangle
 
@@ -144,6 +145,9 @@ class System(TermViews, Checked):
         Embedding of all atoms, in addition to their pair interactions (see `read_eam`); None: none.
     custom:
         Forces whose energies are expressions (see `add_forces`); None: none.
+    three_body:
+        A potential of pairs and triplets of neighbours, in addition to pair interactions (see
+        `read_stillinger_weber`); None: none.
     pair_form, pair_tables:
         If pairs do not interact by Lennard-Jones: the name of the form, and for each of its
         parameters a symmetric (T, T) table; `lj_a` and `lj_b` are then empty.  Names, parameters,
@@ -182,6 +186,7 @@ class System(TermViews, Checked):
     collective: Collective | None = None
     embedded: EmbeddedAtoms | None = None
     custom: CustomForces | None = None
+    three_body: ThreeBodyAtoms | None = None
     pair_form: str = "lennard-jones"
     pair_tables: Sequence[npt.ArrayLike] = ()
 
@@ -347,12 +352,13 @@ class System(TermViews, Checked):
             raise InputError(
                 "a system with position restraints cannot be tiled: restrain the copies"
             )
-        refuse_other_parts(self, "tiled", ImplicitSolvent, EmbeddedAtoms)
+        refuse_other_parts(self, "tiled", ImplicitSolvent, EmbeddedAtoms, ThreeBodyAtoms)
         changed: dict[str, Any] = {"topology": self.topology.tile(copies)}
         if self.nonbonded is not None:
             changed["nonbonded"] = self.nonbonded.tile(nx, ny, nz)
-        if self.embedded is not None:
-            changed["embedded"] = self.embedded.tiled(copies)
+        for name, part in self.parts.items():
+            if isinstance(part, EmbeddedAtoms | ThreeBodyAtoms):
+                changed[name] = part.tiled(copies)
         changed["terms"] = TermTable(
             tuple(terms.tiled(copies, self.atoms) for terms in self.terms.values())
         )

@@ -45,6 +45,7 @@ from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
 from ..description.system import System
 from ..description.terms import Terms, TermTable
+from ..description.three_body import ThreeBodyAtoms, ThreeBodyPotential
 from ..description.topology import Topology
 from ..errors import QuiltWarning
 from ..reading.formats import Described
@@ -82,6 +83,8 @@ _CLASSES: dict[str, Any] = {
         CustomExternal,
         CustomCompound,
         CustomPairs,
+        ThreeBodyPotential,
+        ThreeBodyAtoms,
         Nonbonded,
         ImplicitSolvent,
     )

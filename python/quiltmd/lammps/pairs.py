@@ -2,28 +2,31 @@
 """pair_style, pair_coeff and pair_modify of LAMMPS input scripts.
 
 Sources: https://docs.lammps.org/pair_style.html, pair_lj_cut_coul.html, pair_eam.html,
-pair_modify.html.
+pair_sw.html, pair_tersoff.html, pair_modify.html.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from ..description.embedded import EmbeddedAtoms
 from ..description.nonbonded import Nonbonded
+from ..description.three_body import ThreeBodyAtoms
 from ..errors import InputError
 from .data import DataFile
 from .eam import read_eam
 from .script import Command
-from .units import Units
+from .three_body import read_stillinger_weber, read_tersoff
+from .units import UNITS, Units
 
 F64 = npt.NDArray[np.float64]
 
 _EAM = ("eam", "eam/alloy", "eam/fs")
+_THREE_BODY = {"sw": read_stillinger_weber, "tersoff": read_tersoff}
 _LENNARD_JONES = ("lj/cut", "lj/cut/coul/long")
 _DIGITS = 12  # of a cutoff in nm: 2.5 * 0.34 is 0.85
 
@@ -40,6 +43,8 @@ class Forces:
         Lennard-Jones coefficients by types.
     embedded:
         Embedded atoms, or None.
+    three_body:
+        Atoms of a three-body potential, or None.
     masses:
         By type, from 1, where the potential has them.
     """
@@ -47,8 +52,21 @@ class Forces:
     nonbonded: Nonbonded
     a: F64
     b: F64
-    embedded: EmbeddedAtoms | None
-    masses: dict[int, float]
+    embedded: EmbeddedAtoms | None = None
+    three_body: ThreeBodyAtoms | None = None
+    masses: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def elements(self) -> list[str] | None:
+        """Of each atom, where the potential names them."""
+        names: tuple[str, ...]
+        if self.embedded is not None:
+            names, types = self.embedded.functions.elements, self.embedded.types
+        elif self.three_body is not None:
+            names, types = self.three_body.potential.elements, self.three_body.types
+        else:
+            return None
+        return [names[kind] for kind in np.asarray(types)]
 
 
 class Pairs:
@@ -63,13 +81,13 @@ class Pairs:
 
     def set_style(self, command: Command, units: Units) -> None:
         """Reads pair_style."""
-        known = (*_EAM, *_LENNARD_JONES)
+        known = (*_EAM, *_THREE_BODY, *_LENNARD_JONES)
         if self.style is not None:
             raise command.error(f"there is one already, in line {self.style.line}")
         if not command.words or command.words[0] not in known:
             raise command.error(f"this style is not supported; these are: {', '.join(known)}")
         name, rest = command.words[0], command.words[1:]
-        if name in _EAM and rest:
+        if name in (*_EAM, *_THREE_BODY) and rest:
             raise command.error(f"{name} has no further values")
         if name in _LENNARD_JONES:
             cutoffs = [command.number(place) for place in range(1, len(command.words))]
@@ -123,13 +141,40 @@ class Pairs:
             raise InputError("there is no pair_style", file=file)
         if self.style.words[0] in _EAM:
             return self._embedded(self.style, atoms)
+        if self.style.words[0] in _THREE_BODY:
+            return self._three_body(self.style, atoms, units)
         return self._lennard_jones(self.style, atoms, units)
 
-    def _embedded(self, style: Command, atoms: DataFile) -> Forces:
+    def _check_alone(self, style: Command, atoms: DataFile) -> None:
+        """InputError where the style of a many-body potential is not all that there is."""
         if self.shift or self.tail or self.mesh is not None:
             raise style.error("pair_modify and kspace_style do not go with this style")
         if not self.coefficients:
             raise style.error("there is no pair_coeff")
+        if atoms.charges.any():
+            raise style.error("atoms have charges, which this style does not use")
+
+    def _file_and_elements(self, atoms: DataFile) -> tuple[str, dict[int, str]]:
+        """Of the last pair_coeff: the potential file, and the element of each type."""
+        command = self.coefficients[-1][0]
+        if command.words[:2] != ("*", "*") or len(command.words) != 3 + atoms.type_count:
+            raise command.error(f"only * *, a file, and {atoms.type_count} elements")
+        return command.path(2), dict(enumerate(command.words[3:], start=1))
+
+    def _three_body(self, style: Command, atoms: DataFile, units: Units) -> Forces:
+        self._check_alone(style, atoms)
+        if units is UNITS["lj"]:
+            raise style.error("needs units metal or real")
+        file, elements = self._file_and_elements(atoms)
+        named = "metal" if units is UNITS["metal"] else "real"
+        of_atoms = [elements[int(kind)] for kind in atoms.types]
+        used = list(dict.fromkeys(of_atoms))
+        potential = _THREE_BODY[style.words[0]](file, used, named)
+        none = np.zeros((atoms.type_count, atoms.type_count))
+        return Forces(potential.nonbonded, none, none, three_body=potential.of(of_atoms))
+
+    def _embedded(self, style: Command, atoms: DataFile) -> Forces:
+        self._check_alone(style, atoms)
         elements = dict[int, str]()
         if style.words[0] == "eam":
             files = dict[str, None]()
@@ -141,24 +186,19 @@ class Pairs:
                 files[command.path(2)] = None
             functions = read_eam(*files)
         else:
-            command = self.coefficients[-1][0]
-            if command.words[:2] != ("*", "*") or len(command.words) != 3 + atoms.type_count:
-                raise command.error(f"only * *, a file, and {atoms.type_count} elements")
-            functions = read_eam(command.path(2))
-            elements = dict(enumerate(command.words[3:], start=1))
+            file, elements = self._file_and_elements(atoms)
+            functions = read_eam(file)
         for kind in map(int, np.unique(atoms.types)):
             if elements.get(kind) not in functions.elements:
                 raise style.error(
                     f"type {kind} is {elements.get(kind, 'no element')}; the potential has "
                     f"{', '.join(functions.elements)}"
                 )
-        if atoms.charges.any():
-            raise style.error("atoms have charges, which this style does not use")
         part = functions.of([elements[int(kind)] for kind in atoms.types])
         by_name = dict(zip(functions.elements, np.asarray(functions.masses).tolist(), strict=True))
         masses = {kind: by_name[name] for kind, name in elements.items() if name in by_name}
         none = np.zeros((atoms.type_count, atoms.type_count))
-        return Forces(part.functions.nonbonded, none, none, part, masses)
+        return Forces(part.functions.nonbonded, none, none, part, masses=masses)
 
     def _lennard_jones(self, style: Command, atoms: DataFile, units: Units) -> Forces:
         count = atoms.type_count
@@ -181,7 +221,7 @@ class Pairs:
             raise style.error(f"type {kind} has no pair_coeff")
         epsilon, sigma = np.nan_to_num(epsilon), np.nan_to_num(sigma)
         a, b = 4 * epsilon * sigma**12, 4 * epsilon * sigma**6
-        return Forces(self._settings(style, atoms), a, b, None, {})
+        return Forces(self._settings(style, atoms), a, b)
 
     def _mix(self, style: Command, epsilon: F64, sigma: F64) -> None:
         """Fills in pairs of types that no command names."""

@@ -209,13 +209,13 @@ def _read(sources: Sources) -> Described:
         raise InputError(f"type {missing[0]} has no mass", file=model.file)
     each = np.array([masses[int(kind)] for kind in atoms.types])
     topology = Topology.unnamed(each)
-    if forces.embedded is not None:
-        names = np.array(forces.embedded.functions.elements)[np.asarray(forces.embedded.types)]
-        topology = replace(topology, atom_names=names)
+    if forces.elements is not None:
+        topology = replace(topology, atom_names=np.array(forces.elements))
     fields: dict[str, Any] = {
         "nonbonded": forces.nonbonded,
         "topology": topology,
         "embedded": forces.embedded,
+        "three_body": forces.three_body,
     }
     system = System.of(each, atoms.charges, atoms.types - 1, forces.a, forces.b, **fields)
     return Described(system, box=model.box, complete=True, periodic=True)

@@ -137,9 +137,9 @@ class Readout(ABC):
         bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, external,
         lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space, self and background
         terms), dispersion; with implicit solvent polarisation and surface; many-body, of
-        embedded atoms; custom, of custom forces; nonbonded (the sum of those from lj to
-        dispersion, and many-body), potential, kinetic, total; heat (energy added by thermostat and
-        barostat) and conserved = total - heat.
+        embedded atoms and three-body potentials; custom, of custom forces; nonbonded (the sum of
+        those from lj to dispersion, and many-body), potential, kinetic, total; heat (energy added
+        by thermostat and barostat) and conserved = total - heat.
         """
         return dict(self._read("energies"))
 

@@ -7,7 +7,8 @@
 namespace quiltmd {
 namespace {
 
-// Whether pairs do anything at all, excluded ones included: in a metal there may be embedded atoms alone.
+// Whether pairs do anything at all, excluded ones included: there may be embedded atoms alone, or a three-body
+// potential.
 bool has_interactions(const System& system) {
   const auto is_set = [](double value) { return value != 0; };
   return std::ranges::any_of(system.charges, is_set) ||
@@ -17,7 +18,8 @@ bool has_interactions(const System& system) {
 }
 
 bool acts(const System& system, const NonbondedSettings& settings) {
-  return uses_lists(system, settings) && (!system.embedded || has_interactions(system));
+  const bool many_body = system.embedded || system.three_body;
+  return uses_lists(system, settings) && (!many_body || has_interactions(system));
 }
 
 // Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
