@@ -15,6 +15,7 @@ from fake_engine import FakeEngine
 from typer.testing import CliRunner
 
 import quiltmd
+from quiltmd.commands import dry_run
 from quiltmd.commands.cli import app
 from quiltmd.commands.system_facts import system_facts
 from quiltmd.commands.watch import is_done
@@ -23,6 +24,7 @@ from quiltmd.exchange.analysis import read_history
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config, build_config_of, read_config
+from quiltmd.running.estimate import Estimate
 from quiltmd.running.folder import Folder
 from quiltmd.running.setting_fields import as_toml
 
@@ -87,6 +89,25 @@ def test_a_configuration_is_a_dry_run(alanine: Files, tmp_path: Path) -> None:
     (tmp_path / "eq" / "config.toml").write_text("")
     path.write_text(path.read_text().replace("steps = 200", "steps = 0"))
     assert "already has files of the names that a run writes" in info(path)["results"]
+
+
+def test_steps_after_a_minimisation_are_timed_after_one(
+    alanine: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[bool] = []
+
+    def estimate(config: Any, *_: Any) -> Estimate:
+        timed.append(config.run.minimize)
+        return Estimate(step=0.1, iteration=0.2, device="cpu")
+
+    monkeypatch.setattr(dry_run, "estimate", estimate)
+    path = tmp_path / "eq.toml"
+    for stages_of_it in (STAGES, STAGES.replace("minimize = true", "minimize = false")):
+        path.write_text(CONFIGURATION.format(*alanine, tmp_path / "eq") + stages_of_it)
+        shown = info(path)["on this machine"]
+        wanted = "0:01:20" if timed[-1] else "0:00:40"  # 400 steps, and 200 iterations if any
+        assert shown.startswith(f"about {wanted} at 1.73 ns/day on cpu"), shown
+    assert timed == [True, False]
 
 
 def test_mistakes_of_a_configuration_are_those_of_a_run(alanine: Files, tmp_path: Path) -> None:

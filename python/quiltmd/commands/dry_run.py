@@ -156,12 +156,16 @@ def _results(path: Path) -> str:
 
 def _time(parts: list[_Part], system: System, state: State) -> str:
     """Estimated duration, from a few steps of the first part that has steps."""
-    timed = next((part.config for part in parts if part.config.run.steps), parts[0].config)
+    first = next((number for number, part in enumerate(parts) if part.config.run.steps), 0)
+    timed = parts[first].config
+    changes: dict[str, Any] = {}
+    if any(part.config.run.minimize for part in parts[:first]):
+        changes["minimize"] = True  # else overlaps heat the system, which takes longer
     replicas = 1
     if isinstance(timed, ExchangeConfig):
         replicas = len(timed.states())
-        run = timed.run.model_copy(update={"device": timed.devices()[0]})
-        timed = timed.model_copy(update={"run": run})
+        changes["device"] = timed.devices()[0]
+    timed = timed.model_copy(update={"run": timed.run.model_copy(update=changes)})
     try:
         found: Estimate = estimate(timed, system, state)
     except QuiltError as error:
