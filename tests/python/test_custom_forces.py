@@ -303,6 +303,9 @@ def test_an_energy_that_is_no_number_ends_the_run() -> None:
     wrong = quiltmd.add_forces(DUST, CustomBond("log(r-a)", QUADS[:, :2], {"a": 5.0}, "bad"))
     with pytest.raises(SimulationError, match=r"bad.*log\(r-a\).*no finite"):
         run_of(wrong).run(1)
+    pairs = quiltmd.CustomPairs("s1*s2*log(r-a)", 0.9, {"a": 5.0, "s": np.ones(ATOMS)}, name="far")
+    with pytest.raises(SimulationError, match=r"far.*no finite energy or force for its term of"):
+        run_of(quiltmd.add_forces(DUST, pairs)).run(1)
     falls = quiltmd.add_forces(DUST, CustomExternal("-1000*x*step(x)+sqrt(9-x)", [0], {}, "cliff"))
     free = replace(state_of(), positions=PLACES)
     with pytest.raises(SimulationError, match="cliff"):

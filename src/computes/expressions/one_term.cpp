@@ -31,4 +31,22 @@ ExpressionValue evaluate_term(const ExpressionForce& force, const Box* box,
   return block.value(0);
 }
 
+bool joins(const PairExpression& force, int32_t i, int32_t j) {
+  if (force.first.empty()) return true;
+  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
+  return ((force.first[a] & force.second[b]) | (force.first[b] & force.second[a])) != 0;
+}
+
+PairValue evaluate_pair(const PairExpression& force, int32_t i, int32_t j, double distance) {
+  const auto width = static_cast<size_t>(force.parameters_per_atom);
+  auto place = static_cast<int>(force.constants.size());
+  ProgramLanes program(ProgramView(force.program), force.constants.data(), place, nullptr);
+  *program.lanes(place++) = distance;
+  for (const int32_t atom : {i, j})
+    for (size_t p = 0; p < width; ++p)
+      *program.lanes(place++) = force.parameters[static_cast<size_t>(atom) * width + p];
+  program.run();
+  return {program.output(0, 0), program.output(1, 0)};
+}
+
 }  // namespace quiltmd

@@ -26,12 +26,18 @@ class Pairs {
       : op_(op), program_(op.program, op.constants, op.constant_count, nullptr) {}
 
   void evaluate(const PairList& list) {
-    const uint32_t base = static_cast<uint32_t>(list.cluster) * kClusterSize;
-    meet(list, base, 0, list.within[op_.shells.last]);
-    meet(list, base, list.apart_begin(), list.apart_begin() + list.apart(op_.shells));
+    base_ = static_cast<uint32_t>(list.cluster) * kClusterSize;
+    for (uint32_t k = 0; k < kClusterSize; ++k) own_[k] = position(base_ + k);
+    meet(list, 0, list.within[op_.shells.last]);
+    meet(list, list.apart_begin(), list.apart_begin() + list.apart(op_.shells));
+    evaluate_block();
+    for (uint32_t k = 0; k < kClusterSize; ++k)
+      for (int d = 0; d < 3; ++d) {
+        if (force_[k][d]) add_to(op_.slots.force[d][base_ + k], force_[k][d]);
+        force_[k][d] = 0;
+      }
   }
   void finish() {
-    evaluate_block();
     if (!op_.energy) return;
     add_to(op_.energy[kCustom], energy_);
     for (int v = 0; v < Symmetric::kParts; ++v) add_to(op_.energy[kVirial + v], virial_[v]);
@@ -39,8 +45,8 @@ class Pairs {
 
  private:
   struct Pair {
-    uint32_t i, j;
-    Vec3d d;  // from j to i
+    uint32_t i, j;  // in the cluster of the list; slot
+    Vec3d d;        // from j to i
   };
 
   Vec3d position(uint32_t slot) const {
@@ -54,21 +60,21 @@ class Pairs {
            0;
   }
 
-  void meet(const PairList& list, uint32_t base, int begin, int end) {
+  void meet(const PairList& list, int begin, int end) {
     for (int n = begin; n < end; ++n) {
       const uint32_t entry = op_.entries[list.begin + n], j = entry & kSlotMask;
       const int mask = n < list.masked ? op_.masks[list.begin + n] : 255;
       const Vec3d at = position(j) + op_.exact_shifts[entry >> kSlotBits];
-      for (uint32_t k = 0; k < kClusterSize; ++k) {
-        const uint32_t i = base + k;
-        if (!(mask >> k & 1) || op_.slots.atom[i] < 0) continue;
-        const Vec3d d = position(i) - at;
+      for (uint32_t i = 0; i < kClusterSize; ++i) {
+        const Vec3d d = own_[i] - at;
         const double squared = dot(d, d);
-        if (squared < op_.cutoff2 && interact(op_.slots.atom[i], op_.slots.atom[j]))
+        if (!(squared < op_.cutoff2) || !(mask >> i & 1)) continue;
+        if (atom(i) >= 0 && interact(atom(i), op_.slots.atom[j]))
           add({i, j, d}, std::sqrt(squared));
       }
     }
   }
+  int32_t atom(uint32_t i) const { return op_.slots.atom[base_ + i]; }
 
   void add(const Pair& pair, double distance) {
     const int lane = count_++;
@@ -76,7 +82,7 @@ class Pairs {
     distance_[lane] = distance;
     int place = op_.constant_count;
     program_.lanes(place++)[lane] = distance;
-    for (const uint32_t slot : {pair.i, pair.j}) {
+    for (const uint32_t slot : {base_ + pair.i, pair.j}) {
       const double* const own =
           op_.parameters + static_cast<ptrdiff_t>(op_.slots.atom[slot]) * op_.parameters_per_atom;
       for (int p = 0; p < op_.parameters_per_atom; ++p) program_.lanes(place++)[lane] = own[p];
@@ -85,6 +91,7 @@ class Pairs {
   }
 
   void evaluate_block() {
+    if (count_ == 0) return;
     program_.run();
     for (int lane = 0; lane < count_; ++lane) take(lane);
     count_ = 0;
@@ -96,10 +103,10 @@ class Pairs {
     const Vec3d force = (-slope / distance_[lane]) * pair.d;
     if (!std::isfinite(energy) || !std::isfinite(dot(force, force)))
       return report_fault(op_.faults->blowup_step, op_.faults->blowup_atom, *op_.step,
-                          op_.slots.atom[pair.i]);
+                          atom(pair.i));
     for (int d = 0; d < 3; ++d) {
       const int64_t fixed = to_fixed(force[d], kForceScale);
-      add_to(op_.slots.force[d][pair.i], fixed);
+      force_[pair.i][d] += fixed;
       add_to(op_.slots.force[d][pair.j], -fixed);
     }
     if (!op_.energy) return;
@@ -111,6 +118,9 @@ class Pairs {
 
   const EvaluatePairExpression& op_;
   ProgramLanes program_;
+  uint32_t base_ = 0;  // of the list: its first slot, positions and forces of its cluster
+  Vec3d own_[kClusterSize] = {};
+  int64_t force_[kClusterSize][3] = {};
   int count_ = 0;
   Pair pairs_[kLanes];
   double distance_[kLanes];
