@@ -484,7 +484,7 @@ class Slow(FakeEngine):
 
 
 def test_a_run_stops_when_its_time_is_up(inputs: Any, tmp_path: Path) -> None:
-    config = make_config(inputs, tmp_path / "out", run__max_hours=0.1 / 3600, run__steps=10**6)
+    config = make_config(inputs, tmp_path / "out", run__max_hours=0.1 / 3600, run__steps=400)
     outcome = runner.start(config, engine=Slow)
     assert outcome.interrupted
     assert outcome.signal is None
