@@ -441,6 +441,7 @@ NonbondedSettings nonbonded_from(const nb::dict& d) {
   if (const auto charges = value<double>(d, "coulomb_cutoff"); charges < s.cutoff)
     s.shorter_coulomb_cutoff = charges;
   s.grid = grid_from(d, "pme_grid");
+  s.open_spacing = value<double>(d, "open_spacing");
   const auto b = value<std::array<double, 6>>(d, "stencil_box");
   s.stencil_box = {b[0], b[1], b[2], b[3], b[4], b[5]};
   return s;

@@ -31,6 +31,9 @@ struct NonbondedSettings {
   // For which the fast multipole method chooses the points of its stencil and their weights (long_range/fmm/fit.h);
   // zeros: the box at the start.
   Box stencil_box{};
+  // nm, between grid points of the fast multipole method in an open cell, whose `grid` follows the cell; 0: the
+  // box is periodic.
+  double open_spacing = 0;
   bool dispersion_correction = true;
   bool potential_shift = false;
   Switching switching = Switching::kNone;
@@ -49,6 +52,7 @@ struct NonbondedSettings {
   bool has_two_cutoffs() const { return shorter_coulomb_cutoff > 0; }
   bool has_pme() const { return electrostatics == Electrostatics::kPme; }
   bool has_fmm() const { return electrostatics == Electrostatics::kFmm; }
+  bool has_open_grid() const { return open_spacing > 0; }
   // Whether pairs have what a split of 1/r leaves within the cutoff.
   bool has_ewald_split() const { return has_pme() || has_fmm(); }
   bool has_prolate_split() const { return has_ewald_split() && bandwidth > 0; }

@@ -118,7 +118,7 @@ void check_device_can(const std::string& name, const System& system,
     if (!forces.empty())
       throw Error(forces + " run only on device cpu: choose device cpu, or leave them out");
   }
-  if (nonbonded.has_fmm()) check_gpu_fmm_grid(nonbonded.grid);
+  if (nonbonded.has_fmm()) check_gpu_fmm(nonbonded);
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/evaluate_reference.h"
 
+#include <limits>
+
 #include "computes/alchemy/constants.h"
 #include "computes/dispersion_coefficients.h"
 #include "computes/long_range/pme/setup.h"
@@ -42,19 +44,20 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   Evaluation out{std::vector<Vec3d>(internal.size(), Vec3d{0, 0, 0})};
   add_families({system, settings, box, periodic.has_value(), internal}, acting, out);
   System charged = system;  // what is on the mesh
-  Constant dispersion = dispersion_constant(system, settings, box.volume());
+  const double volume = periodic ? box.volume() : std::numeric_limits<double>::infinity();
+  Constant dispersion = dispersion_constant(system, settings, volume);
   if (system.alchemy) {
     const Lambdas& lambdas = system.alchemy->start;
     charged.charges = charges_at(system, lambdas);
     const Constant by_density = lambda_constants(system, settings).dispersion(lambdas);
-    dispersion = {by_density.energy / box.volume(), by_density.virial / box.volume()};
+    dispersion = {by_density.energy / volume, by_density.virial / volume};
   }
   if (settings.has_pme()) reference_pme(charged, settings, box, internal, out);
   if (settings.has_fmm()) reference_fmm(system, settings, box, internal, out);
   reference_group_virial(system, box, internal, out);
   spread_forces(system, internal, out.forces);
 
-  const Constant charges = constant_of_charges(charged, settings, box.volume());
+  const Constant charges = constant_of_charges(charged, settings, volume);
   if (settings.has_dispersion_mesh())
     dispersion.energy += dispersion_self_energy(system, settings.dispersion_alpha);
   ReferenceResult result;

@@ -16,11 +16,16 @@ class Levels : ThroughMessages {
   Levels(Schedule& schedule, const MeshWork& work, const RankView& view, FmmMemory& memory)
       : ThroughMessages(schedule, work, view),
         memory_(memory),
-        levels_(shares_, memory.levels, memory.reach().x) {}
+        levels_(shares_, memory.levels, memory.reach().x),
+        margin_(work.setup.group_radius + work.setup.ages.limit.back()) {}
 
   LongRangeTasks add() {
     const std::vector<TaskId> charged_planes = charges();
-    const std::vector<TaskId> near = halo(charged_planes);
+    std::vector<TaskId> near = halo(charged_planes);
+    if (memory_.levels.is_open())
+      near.push_back(task("window", {}, [&device = device_, &m = memory_, margin = margin_](Post&) {
+        device.launch(m.find_window(margin));
+      }));
     const TaskId restricted =
         task("restrict", near, [&device = device_, &m = memory_, x = block_.x](Post&) {
           device.launch(m.restrict_charges(x));
@@ -67,24 +72,37 @@ class Levels : ThroughMessages {
 
   FmmMemory& memory_;
   const FmmShares levels_;
+  const double margin_;  // nm: how far atoms may stick out of their patches
 };
 
 }  // namespace
 
 FmmSum::FmmSum(const Setup& setup, const SlotMemory& slots)
-    : memory(slots, setup.nonbonded, *setup.fmm), setup_(setup), device_(slots.device) {}
+    : setup_(setup),
+      slots_(slots),
+      device_(slots.device),
+      tables_(setup.fmm),
+      memory_(std::make_unique<FmmMemory>(slots, setup.nonbonded, *tables_)) {}
 
 void FmmSum::take_box_of_grid() {
-  memory.mesh.update_grid();
-  device_.launch(memory.fit_stencil());
+  memory_->mesh.update_grid();
+  device_.launch(memory_->fit_stencil());
 }
 
 void FmmSum::take_box_of_conditions() {
-  device_.launch(memory.mesh.update_box());
-  device_.launch(memory.fit_stencil());
+  device_.launch(memory_->mesh.update_box());
+  device_.launch(memory_->fit_stencil());
 }
 
-void FmmSum::take_patches() { memory.mesh.update_patches(); }
+void FmmSum::take_patches() {
+  if (tables_ != setup_.fmm) {
+    device_.synchronize();
+    memory_.reset();
+    tables_ = setup_.fmm;
+    memory_ = std::make_unique<FmmMemory>(slots_, setup_.nonbonded, *tables_);
+  }
+  memory_->mesh.update_patches();
+}
 
 // Edges of charges on a mesh; instead of the spectrum, charges of nearby planes and of level 1.
 std::vector<Edge> FmmSum::edges() const {
@@ -95,8 +113,8 @@ std::vector<Edge> FmmSum::edges() const {
 LongRangeTasks FmmSum::add(Schedule& schedule, const RankView& view, Energies energies) {
   RankView shared = view;
   shared.mesh = sharing_of_fmm(view.mesh);
-  const MeshWork work{"fmm.", device_, setup_, memory.mesh, energies};
-  return Levels(schedule, work, shared, memory).add();
+  const MeshWork work{"fmm.", device_, setup_, memory_->mesh, energies};
+  return Levels(schedule, work, shared, *memory_).add();
 }
 
 }  // namespace quiltmd

@@ -18,13 +18,14 @@ class FmmSum final : public LongRangeSum {
   void take_patches() override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
-  size_t bytes() const override { return memory.bytes(); }
-
-  FmmMemory memory;
+  size_t bytes() const override { return memory_->bytes(); }
 
  private:
   const Setup& setup_;
+  const SlotMemory& slots_;
   Device& device_;
+  std::shared_ptr<const FmmTables> tables_;
+  std::unique_ptr<FmmMemory> memory_;  // made anew when an open cell has another size
 };
 
 }  // namespace quiltmd

@@ -30,8 +30,13 @@ void find_constants(Setup& setup) {
         dispersion_self_energy(setup.system, setup.nonbonded.dispersion_alpha);
 }
 
+// Without a box there is neither a background of charge nor a mean density.
+double volume_of(const PatchGrid& grid) {
+  return grid.is_open() ? std::numeric_limits<double>::infinity() : grid.box.volume();
+}
+
 void find_constants_in_box(Setup& setup) {
-  const double volume = setup.grid.box.volume();
+  const double volume = volume_of(setup.grid);
   setup.constants = {setup.self_energy + setup.background.energy / volume,
                      kind_of_constant(setup.nonbonded),
                      setup.dispersion_self_energy + setup.dispersion.energy / volume};
@@ -61,21 +66,46 @@ double width_of_open_patches(int patch_reach, double reach, double span) {
   return std::max(reach, span) / patch_reach * (1 + 1e-6);
 }
 
+// Patches of an open cell: with the fast multipole method as wide as a whole number of grid points, so that the
+// grid stays when the cell becomes larger.
+struct OpenPatches {
+  int points = 0;  // 0: there is no grid
+  double width, least;
+
+  OpenPatches(const NonbondedSettings& settings, double least_width)
+      : width(least_width), least(least_width) {
+    if (!settings.has_open_grid()) return;
+    points = static_cast<int>(std::ceil(least / settings.open_spacing));
+    width = points * settings.open_spacing;
+  }
+  Int3 cells(Int3 needed) const { return points > 0 ? with_levels(needed, points) : needed; }
+  Int3 points_of(Int3 cells) const {
+    return {points * cells.x, points * cells.y, points * cells.z};
+  }
+  double widened(double reach) const { return reach * (width / least); }
+};
+
 void refuse_unsuited_to_fmm(const Setup& setup, bool open) {
-  if (open)
+  if (open != setup.nonbonded.has_open_grid())
     throw Error(
-        "the fast multipole method needs a periodic box: give one, or choose the method cutoff");
+        "the settings of the fast multipole method are for a system with or without a periodic "
+        "box, and this one is not: make a new simulation of it");
+  if (setup.system.solvent)
+    throw Error(
+        "the fast multipole method cannot be combined with an implicit solvent: choose the method "
+        "no-cutoff or cutoff");
   if (setup.nonbonded.has_dispersion_mesh())
     throw Error(
         "the fast multipole method cannot be combined with Lennard-Jones PME: choose "
         "lennard_jones = cutoff, or the method pme");
-  check_fmm_grid(setup.nonbonded.order, setup.nonbonded.grid);
+  if (!open) check_fmm_grid(setup.nonbonded.order, setup.nonbonded.grid);
 }
 
-// Once: boxes that follow change the stencil, but neither its points nor their weights.
+// Once for a grid: boxes that follow change the stencil, but neither its points nor their weights.
 void make_fmm_tables(Setup& setup) {
   const Box& box = setup.grid.box;
-  if (!setup.fmm) setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
+  const bool fits = setup.fmm && setup.fmm->levels.grid == setup.nonbonded.grid;
+  if (!fits) setup.fmm = std::make_shared<const FmmTables>(setup.nonbonded, box);
   if (setup.fmm->fit.orthogonal() && !is_orthogonal(lattice_of(box, setup.nonbonded.grid)))
     throw Error(
         "the stencil of the fast multipole method was chosen for a rectangular box, and this one "
@@ -171,10 +201,13 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     const Int3 patch_reach = setup.lists.patch_reach;
     const int least =
         std::min({patch_reach.x, patch_reach.y, patch_reach.z});  // open cells are cubes
-    const double width = width_of_open_patches(least, reach, span);
-    cells = open_cells(with_places(std::get<Spread>(cell), setup.held), width, cells);
-    setup.grid =
-        make_patch_grid(open_box(*cells, width), cutoff, reach, {least, least, least}, span, cells);
+    const OpenPatches patches(setup.nonbonded, width_of_open_patches(least, reach, span));
+    const double width = patches.width;
+    cells =
+        patches.cells(open_cells(with_places(std::get<Spread>(cell), setup.held), width, cells));
+    setup.grid = make_patch_grid(open_box(*cells, width), cutoff, patches.widened(reach),
+                                 {least, least, least}, span, cells);
+    setup.nonbonded.grid = patches.points_of(*cells);
     setup.grid.holds = Holds::kAll;
     setup.grid.layers_with_places = layers_with_places(setup.held, *cells, width);
   } else {

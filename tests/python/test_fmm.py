@@ -199,14 +199,102 @@ def test_energy_is_conserved_as_with_pme() -> None:
     assert drifts[1] < drifts[0] + 2e-3  # kJ/mol per atom
 
 
+IN_VACUUM = pytest.mark.filterwarnings(
+    "ignore:there is no periodic box", "ignore:the velocities correspond to"
+)
+
+
+@IN_VACUUM
+@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 2e-4])
+def test_without_a_box_forces_are_those_of_all_pairs(peptide: Any, tolerance: float) -> None:
+    """Of the peptide in its water, to which the reference adds up all pairs."""
+    system, state = peptide[0], replace(peptide[1], box=None)
+    settings = Nonbonded(method="fmm", fmm_tolerance=tolerance)
+    found = Simulation(system, state, settings, NVE, device="cpu")
+    energies, forces = quiltmd.reference(system, state, settings)
+    assert relative_rms(found.forces(), forces) < 1.1 * tolerance
+    assert found.energies()["potential"] == pytest.approx(energies["potential"], rel=tolerance)
+    virial = quiltmd.reference_virial(system, state, settings)  # PME's errors are as large
+    assert np.abs(found.virial() - virial).max() < 8 * tolerance * np.abs(virial).max()
+
+
+def test_the_reference_without_a_box_is_the_sum_over_all_pairs(peptide: Any) -> None:
+    """Near, far, excluded pairs and self energy together; charged, without a background."""
+    system, state = peptide[0], replace(peptide[1], box=None)
+    charges = np.array(system.charges)
+    charges[0] += 3
+    none = np.zeros_like(system.lj_a)
+    charged = replace(system, charges=charges, lj_a=none, lj_b=none)
+    far, all_pairs = (
+        quiltmd.reference(charged, state, one) for one in (FMM, Nonbonded(method="no-cutoff"))
+    )
+    assert far[0]["potential"] == pytest.approx(all_pairs[0]["potential"], rel=1e-7)
+    assert relative_rms(far[1], all_pairs[1]) < 1e-6
+
+
+def scattering() -> tuple[Any, Any]:
+    """Ions that fly apart through the walls of patches, so that the open cell must grow."""
+    none = np.zeros((1, 1))
+    rng = np.random.default_rng(3)
+    count = 24
+    charges = np.where(np.arange(count) % 2, -1.0, 1.0)
+    system = quiltmd.System.of(np.full(count, 40.0), charges, np.zeros(count, int), none, none)
+    positions = rng.uniform(0, 2.0, (count, 3)) + 31.7
+    velocities = 8.0 * (positions - positions.mean(axis=0))
+    return system, quiltmd.State(positions=positions, velocities=velocities, box=None)
+
+
+@IN_VACUUM
+def test_without_a_box_bits_do_not_depend_on_ranks_however_far_atoms_fly() -> None:
+    system, state = scattering()
+    found = set()
+    for ranks, threads, mesh in (
+        (1, 3, "auto"),
+        (2, 1, "replicated"),
+        (3, 1, "distributed"),
+    ):
+        core = engine(system, state, FMM, NVE, ranks=ranks, threads=threads, mesh=mesh)
+        cells = core.state()["patches"]
+        core.run(60)
+        assert (np.array(core.state()["patches"]) > np.array(cells)).any()
+        found.add((digest(core), core.energies()["potential"]))
+    assert len(found) == 1
+
+
+@IN_VACUUM
+def test_without_a_box_forces_stay_exact_where_atoms_have_flown() -> None:
+    system, state = scattering()
+    simulation = Simulation(system, state, FMM, NVE, device="cpu")
+    simulation.run(60)
+    exact = quiltmd.reference(system, simulation.state(), FMM)
+    scale = 1030 * FMM.fmm_tolerance * 1.6  # kJ/mol/nm: of water, for charges twice as large
+    assert np.sqrt(((simulation.forces() - exact[1]) ** 2).mean()) < scale
+    assert simulation.energies()["potential"] == pytest.approx(exact[0]["potential"], rel=1e-3)
+
+
+@IN_VACUUM
+def test_without_a_box_a_stopped_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
+    system, state = scattering()
+    stopped_and_not(
+        lambda ranks: Simulation(system, state, FMM, NVE, device="cpu", ranks=ranks), tmp_path
+    )
+
+
 def test_what_is_not_there_is_refused_by_name(peptide: Any) -> None:
     system, state, _ = peptide
     skewed = skewed_water("octahedron")
     rectangular = replace(stated_for(skewed[1].box), fmm_box=(3.0, 0.0, 3.0, 0.0, 0.0, 3.0))
     with pytest.raises(QuiltError, match="chosen for a rectangular box"):
         Simulation(*skewed, replace(rectangular, cutoff=0.85), device="cpu")
-    with pytest.raises(QuiltError, match="fmm needs a periodic box"):
-        FMM.resolve(None)
+    with pytest.raises(QuiltError, match="grid of the method fmm follows the atoms"):
+        stated_for(state.box).resolve(None)
+    with pytest.raises(QuiltError, match="fast multipole method runs only on device cpu"):
+        make_engine(
+            system.arrays(),
+            FMM.resolve(None),
+            resolve_dynamics(NVE, None),
+            replace(Execution("cpu").resolve_here(), device="cuda"),
+        )
     odd = Nonbonded(method="fmm", fmm_grid=(62, 62, 62), fmm_bandwidth=10.0)
     with pytest.raises(QuiltError, match="halved too few times for a GPU"):
         make_engine(

@@ -290,6 +290,10 @@ def test_minimisation_may_spread_atoms() -> None:
     [
         (lambda s, x: Simulation(s, x, Nonbonded()), "PME needs a periodic box"),
         (
+            lambda s, x: Simulation(s, x, Nonbonded(method="fmm"), device="cpu"),
+            "fast multipole method cannot be combined with an implicit solvent",
+        ),
+        (
             lambda s, x: Simulation(
                 s, replace(x, box=4 * np.eye(3)), Nonbonded(method="no-cutoff")
             ),

@@ -105,6 +105,8 @@ _SPLINE_MESH = {
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
 # Limits of the top level of the fast multipole method.
 _TOP_POINTS, _LEAST_TOP_EDGE = 1000, 4
+# In a periodic box, whose numbers of points are rounded up, spacings are shorter than they need be.
+_OPEN_SPACING = 0.95
 _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 
@@ -255,6 +257,16 @@ def fmm_parameters(
         levels += 1
     x, y, z = (-(-n >> levels) << levels for n in fewest)
     return bandwidth, (x, y, z)
+
+
+def open_fmm_parameters(cutoff: float, tolerance: float) -> tuple[float, float]:
+    """Bandwidth and spacing (nm) of the fast multipole method without a periodic box.
+
+    The spacing is 0.95 times the coarsest within the tolerance by the rule of `prolate_parameters`
+    for B-splines of order 5, the bandwidth the one that goes with it.
+    """
+    coarsest, bandwidth = max(_prolate_grids(cutoff, tolerance, _SPLINE_MESH[5], 1.0))
+    return bandwidth, _OPEN_SPACING * coarsest
 
 
 def _prolate_grids(

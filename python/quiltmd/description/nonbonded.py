@@ -24,6 +24,7 @@ from .checks import user_settings
 from .mesh_rules import (
     fmm_parameters,
     lj_pme_parameters,
+    open_fmm_parameters,
     pme_parameters,
     prolate_parameters,
     refuse_coarse_grid,
@@ -38,7 +39,7 @@ _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
 _SixNumbers = tuple[float, float, float, float, float, float]
 # Methods that need a periodic box, as messages call them.
-_IN_BOXES = {"pme": "PME", "fmm": "the method fmm", "reaction-field": "a reaction field"}
+_IN_BOXES = {"pme": "PME", "reaction-field": "a reaction field"}
 _Split = Literal["prolate", "gaussian"]
 
 
@@ -53,10 +54,11 @@ class Nonbonded:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
         "pme" (smooth particle mesh Ewald), "fmm" (a fast multipole method on grids for the same sum
-        as PME), "reaction-field" (charges within the cutoff, and the field of a uniform medium
-        beyond it), "cutoff" (plain truncation, for tests, and for implicit solvent, where Coulomb
-        energies are shifted to zero at the cutoff), or, without a periodic box, "no-cutoff" (all
-        pairs of atoms; `cutoff` has no effect).
+        as PME; without a periodic box, on CPUs, for the sum over all charges), "reaction-field"
+        (charges within the cutoff, and the field of a uniform medium beyond it), "cutoff" (plain
+        truncation, for tests, and for implicit solvent, where Coulomb energies are shifted to zero
+        at the cutoff), or, without a periodic box, "no-cutoff" (all pairs of atoms; `cutoff` has no
+        effect).
     relative_permittivity:
         Relative dielectric constant that divides all Coulomb energies, those of 1-4 pairs included,
         with every method (GROMACS' epsilon-r; 15 in Martini); 0: infinite, no Coulomb interactions.
@@ -110,7 +112,7 @@ class Nonbonded:
         Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
     fmm_tolerance:
         With the method fmm: relative rms error of forces; determines bandwidth and grid, if these
-        are not given.
+        are not given, as they cannot be without a periodic box.
     fmm_bandwidth:
         Bandwidth of the prolate split, 4 to 20; given together with `fmm_grid`.
     fmm_grid:
@@ -358,7 +360,12 @@ class Nonbonded:
         if self.method in _IN_BOXES and box is None:
             raise QuiltError(
                 f"{_IN_BOXES[self.method]} needs a periodic box, and there is none: give one "
-                "(box), also to State.from_openmm, or choose the method no-cutoff"
+                "(box), also to State.from_openmm, or choose the method no-cutoff or fmm"
+            )
+        if self.method == "fmm" and box is None and self.fmm_grid is not None:
+            raise QuiltError(
+                "without a periodic box the grid of the method fmm follows the atoms: leave out "
+                "fmm_grid, fmm_bandwidth and fmm_box, and give fmm_tolerance"
             )
         if self.method == "no-cutoff" and box is not None:
             raise QuiltError(
@@ -394,6 +401,7 @@ class Nonbonded:
             "pme_grid": mesh.grid,
             "pme_window": mesh.window,
             "stencil_box": self._stencil_box(box),
+            "open_spacing": mesh.open_spacing,
             "lennard_jones": self.lennard_jones,
             "lj_pme_alpha": lj_alpha,
             "lj_pme_grid": lj_grid,
@@ -438,6 +446,9 @@ class Nonbonded:
 
     def _charge_mesh(self, box: NDArray[np.float64] | None, order: int) -> _ChargeMesh:
         """Stated or by the tolerance."""
+        if self.method == "fmm" and box is None:
+            bandwidth, spacing = open_fmm_parameters(self.cutoff, self.fmm_tolerance)
+            return _ChargeMesh(bandwidth=bandwidth, open_spacing=spacing)
         if self.method not in ("pme", "fmm") or box is None:
             return _ChargeMesh()
         if self.method == "fmm":
@@ -485,3 +496,4 @@ class _ChargeMesh(NamedTuple):
     bandwidth: float = 0.0
     grid: tuple[int, int, int] = (0, 0, 0)
     window: float = 0.0
+    open_spacing: float = 0.0  # nm, of a grid that follows the atoms

@@ -45,7 +45,7 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
     """Warnings about a system, its state and its nonbonded settings, one line each."""
     charge = float(system.charges.sum())
     method = {"pme": "PME", "fmm": "the fast multipole method"}.get(nonbonded.method)
-    if method is not None and abs(charge) > _CHARGED:
+    if state.box is not None and method is not None and abs(charge) > _CHARGED:
         yield (
             f"the system has a net charge of {charge:+.4g} e, which {method} neutralises by a "
             "uniform background: add counter-ions unless this is meant"

@@ -19,7 +19,7 @@ MeshSettings level_zero(const NonbondedSettings& settings) {
 
 FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
                      const FmmTables& tables)
-    : levels(settings.grid),
+    : levels(settings),
       mesh(slots, level_zero(settings)),
       slots_(slots),
       make_(slots.device),
@@ -31,8 +31,16 @@ FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
   rows_ = make_.filled(tables.rows);
   pairs_ = make_.filled(tables.pairs);
   values_ = make_.zeros<float>(kFitParts * static_cast<size_t>(shape_.size()));
-  const Int3 top = levels.points(levels.count);
-  waves_ = make_.room<TopWave>(static_cast<size_t>(top.x * top.y * (top.z / 2 + 1)));
+  if (levels.is_open()) {
+    window_ = make_.room<FmmWindow>(1);
+    // Outside the window potentials have a weight of zero, and must be numbers.
+    slots.device.fill(mesh.potential.data(), 0, mesh.potential.bytes(), Stream::kMain);
+    pair_rows_ = make_.filled(tables.of_pairs.rows);
+    pair_values_ = make_.filled(tables.of_pairs.values);
+  } else {
+    const Int3 top = levels.points(levels.count);
+    waves_ = make_.room<TopWave>(static_cast<size_t>(top.x * top.y * (top.z / 2 + 1)));
+  }
   powers_ = make_.filled(tables.series.powers);
   angles_ = make_.filled(tables.fit.angle_table());
   inverses_ = make_.filled(tables.fit.inverses);
@@ -85,26 +93,45 @@ DeviceStencil FmmMemory::stencil() const {
           values_.data()};
 }
 
+DeviceStencil FmmMemory::of_pairs() const {
+  return {
+      tables_.of_pairs.shape, pair_rows_.data(), static_cast<int>(pair_rows_.size()), nullptr, 0,
+      pair_values_.data()};
+}
+
+FindWindow FmmMemory::find_window(double margin) {
+  const auto placed = slots_.plan().owned.size() + slots_.plan().proxies.size();
+  return {mesh.grid, slots_.patches.data(),    static_cast<int>(placed),
+          margin,    slots_.conditions.data(), window_.data()};
+}
+
 int64_t* FmmMemory::energy(Energies energies) const {
   return energies == Energies::kAdd ? slots_.energy.data() : nullptr;
 }
 
 RestrictCharges FmmMemory::restrict_charges(GridRange planes) {
-  return {levels, planes.first, planes.count, mesh.charges.data(), charges.data()};
+  return {levels, window_.data(), planes.first, planes.count, mesh.charges.data(), charges.data()};
 }
 
 SumUpperLevels FmmMemory::sum_upper_levels(Energies energies) {
-  return {levels, stencil(), waves_.data(), charges.data(), potential_.data(), energy(energies)};
+  return {levels,     window_.data(), stencil(),         waves_.data(),
+          of_pairs(), charges.data(), potential_.data(), energy(energies)};
 }
 
 ConvolveLevel FmmMemory::convolve_level(GridRange planes, Energies energies) {
-  return {levels,          stencil(),           planes.first,
-          planes.count,    mesh.charges.data(), mesh.potential.data(),
+  return {levels,
+          window_.data(),
+          stencil(),
+          planes.first,
+          planes.count,
+          mesh.charges.data(),
+          mesh.potential.data(),
           energy(energies)};
 }
 
 ProlongPotential FmmMemory::prolong_potential(GridRange planes, Energies energies) {
   return {levels,
+          window_.data(),
           planes.first,
           planes.count,
           potential_.data(),

@@ -15,6 +15,8 @@ class FmmMemory {
 
   // Before anything else, and when the conditions have another box: stencil and top follow it.
   FitStencil fit_stencil();
+  // In an open cell, before all that follows; atoms stick out of their patches by `margin` (nm) at most.
+  FindWindow find_window(double margin);
   RestrictCharges restrict_charges(GridRange planes);
   SumUpperLevels sum_upper_levels(Energies energies);
   ConvolveLevel convolve_level(GridRange planes, Energies energies);
@@ -26,7 +28,7 @@ class FmmMemory {
   MeshMemory mesh;
 
  private:
-  DeviceStencil stencil() const;
+  DeviceStencil stencil() const, of_pairs() const;
   int64_t* energy(Energies energies) const;
 
   const SlotMemory& slots_;
@@ -44,7 +46,11 @@ class FmmMemory {
   Buffer<StencilRow> rows_;
   Buffer<StencilPair> pairs_;
   Buffer<float> values_;
-  Buffer<TopWave> waves_;
+  Buffer<TopWave> waves_;  // of a periodic top level
+  // Of an open cell.
+  Buffer<FmmWindow> window_;
+  Buffer<StencilRow> pair_rows_;
+  Buffer<float> pair_values_;
   // Tables of the fit.
   Buffer<double> powers_, angles_, inverses_, moduli_;
   Buffer<FitSample> samples_;

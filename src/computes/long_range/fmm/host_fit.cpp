@@ -37,6 +37,7 @@ void fit_stencil(const FitStencil& op, ThreadGroup& threads) {
         for (int part = 0; part < kFitParts; ++part) sum_row(op, z, row, part);
   });
   for (int f = 0; f < op.fit.family_count; ++f) fit_unknowns(op, op.fit.families[f], threads);
+  if (op.levels.is_open()) return;
   threads.parallel_for(top_wave_count(op.levels), 64, [&](int begin, int end, int) {
     for (int index = begin; index < end; ++index) fit_wave(op, index);
   });

@@ -7,11 +7,11 @@
 
 namespace quiltmd {
 
-// A stencil over planes of a periodic grid.
+// A stencil over planes of the window of a grid.
 struct StencilSweep {
-  Int3 points;
+  const LevelWindow& window;
   DeviceStencil stencil;
-  GridRange planes;
+  GridRange places;  // along x
   const int32_t* charges;
   float scale;  // of what comes of the stencil's numbers
 };
@@ -22,6 +22,7 @@ void convolve_charges(const StencilSweep& sweep, float* potential, ThreadGroup& 
 void add_virial(const StencilSweep& sweep, int64_t* energy, ThreadGroup& threads);
 
 void fit_stencil(const FitStencil& op, ThreadGroup& threads);
+void find_window(const FindWindow& op, ThreadGroup& threads);
 void restrict_charges(const RestrictCharges& op, ThreadGroup& threads);
 void sum_upper_levels(const SumUpperLevels& op, ThreadGroup& threads);
 void convolve_level(const ConvolveLevel& op, ThreadGroup& threads);

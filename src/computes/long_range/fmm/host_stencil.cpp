@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stencil on the CPU: charges become floats with the planes, rows and points around them that the stencil
-// reaches, so that no index is wrapped; then runs of up to 32 points of a row stay in registers while all of
+// The stencil on the CPU: charges of the window become floats with the planes, rows and points around them that
+// the stencil reaches, images or zeros, so that no index is wrapped; then runs of up to 32 points of a row stay in registers while all of
 // the stencil passes. Every point is summed in the order of the stencil, without fused multiply-add, so the
 // instruction set does not show.
 #undef HWY_TARGET_INCLUDE
@@ -8,10 +8,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 //
+#include <algorithm>
 #include <vector>
 
 #include "computes/long_range/fmm/host_kernels.h"
-#include "computes/long_range/pme/mesh_frame.h"
 #include "math/fixed.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -31,9 +31,9 @@ class Padded {
  public:
   Padded(const StencilSweep& sweep, ThreadGroup& threads)
       : reach_(sweep.stencil.shape.reach),
-        rows_(sweep.points.y + 2 * reach_.y),
-        stride_(sweep.points.z + 2 * reach_.z + kTail) {
-    const int planes = sweep.planes.count + 2 * reach_.x;
+        rows_(sweep.window.count.y + 2 * reach_.y),
+        stride_(sweep.window.count.z + 2 * reach_.z + kTail) {
+    const int planes = sweep.places.count + 2 * reach_.x;
     values_.resize(static_cast<size_t>(planes) * static_cast<size_t>(rows_) *
                    static_cast<size_t>(stride_));
     threads.parallel_for(planes, 1, [&](int begin, int end, int) {
@@ -49,15 +49,21 @@ class Padded {
 
  private:
   void fill(const StencilSweep& sweep, int plane) {
-    const Int3 n = sweep.points;
-    const int x = onto_grid(sweep.planes.first + plane - reach_.x, n.x);
+    const LevelWindow& window = sweep.window;
+    const Int3 n = window.points;
+    const int x = window.charged(0, sweep.places.first + plane - reach_.x);
     for (int row = 0; row < rows_; ++row) {
-      const int y = onto_grid(row - reach_.y, n.y);
-      const int32_t* const from = sweep.charges + (int64_t{x} * n.y + y) * n.z;
+      const int y = window.charged(1, row - reach_.y);
+      if (x < 0 || y < 0) continue;
+      const int32_t* const from =
+          sweep.charges + (int64_t{window.point(0, x)} * n.y + window.point(1, y)) * n.z;
       float* const to = values_.data() + offset({plane, row, 0});
-      for (int z = 0; z < n.z + 2 * reach_.z; ++z)
-        to[z] = static_cast<float>(1 / kChargeScale) *
-                static_cast<float>(from[onto_grid(z - reach_.z, n.z)]);
+      for (int place = -reach_.z; place < window.count.z + reach_.z; ++place) {
+        const int z = window.charged(2, place);
+        if (z >= 0)
+          to[place + reach_.z] =
+              static_cast<float>(1 / kChargeScale) * static_cast<float>(from[window.point(2, z)]);
+      }
     }
   }
 
@@ -68,6 +74,7 @@ class Padded {
 
 // The stencil with offsets in padded charges in place of points.
 struct Row {
+  Int3 at;
   int64_t offset;
   const float* values;
   int count;
@@ -78,10 +85,25 @@ std::vector<Row> rows_of(const StencilSweep& sweep, const Padded& padded, int pa
   const DeviceStencil& s = sweep.stencil;
   for (int r = 0; r < s.row_count; ++r) {
     const StencilRow& row = s.rows[r];
-    rows.push_back(
-        {padded.offset(row.at), s.values + int64_t{part} * s.shape.size() + row.first, row.count});
+    rows.push_back({row.at, padded.offset(row.at),
+                    s.values + int64_t{part} * s.shape.size() + row.first, row.count});
   }
   return rows;
+}
+
+// Those of them, and the points of those, that from a row of the window reach others of it.
+void keep_rows_within(const LevelWindow& window, int x, int y, const std::vector<Row>& rows,
+                      std::vector<Row>& kept) {
+  kept.clear();
+  const int farthest = window.count.z - 1;
+  for (Row row : rows) {
+    if (window.charged(0, x + row.at.x) < 0 || window.charged(1, y + row.at.y) < 0) continue;
+    const int before = std::max(0, -farthest - row.at.z);
+    row.count = std::min(row.count, farthest - row.at.z + 1) - before;
+    row.offset += before;
+    row.values += before;
+    if (row.count > 0) kept.push_back(row);
+  }
 }
 
 // The sums of some vectors of points from here on.
@@ -131,12 +153,16 @@ template <class Visit>
 void sweep_rows(const StencilSweep& sweep, const Padded& padded, int part, ThreadGroup& threads,
                 Visit visit) {
   const std::vector<Row> rows = rows_of(sweep, padded, part);
-  const Int3 n = sweep.points;
-  threads.parallel_for(sweep.planes.count, 1, [&](int begin, int end, int) {
-    std::vector<float> sums(static_cast<size_t>(n.z + kTail));
+  const LevelWindow& window = sweep.window;
+  threads.parallel_for(sweep.places.count, 1, [&](int begin, int end, int) {
+    std::vector<float> sums(static_cast<size_t>(window.count.z + kTail));
+    std::vector<Row> kept;
     for (int plane = begin; plane < end; ++plane)
-      for (int y = 0; y < n.y; ++y) {
-        sum_row(rows, padded.at(plane, y), n.z, sums.data());
+      for (int y = 0; y < window.count.y; ++y) {
+        if (!window.has_images())
+          keep_rows_within(window, sweep.places.first + plane, y, rows, kept);
+        sum_row(window.has_images() ? rows : kept, padded.at(plane, y), window.count.z,
+                sums.data());
         visit(plane, y, padded.at(plane, y), sums.data());
       }
   });
@@ -144,18 +170,20 @@ void sweep_rows(const StencilSweep& sweep, const Padded& padded, int part, Threa
 
 void convolve_any(const StencilSweep& sweep, float* potential, ThreadGroup& threads) {
   const Padded padded(sweep, threads);
-  const Int3 n = sweep.points;
+  const LevelWindow& window = sweep.window;
+  const Int3 n = window.points;
   sweep_rows(sweep, padded, 0, threads, [&](int plane, int y, const float*, const float* sums) {
-    float* const row = potential + (int64_t{sweep.planes.first + plane} * n.y + y) * n.z;
-    for (int z = 0; z < n.z; ++z) row[z] = sweep.scale * sums[z];
+    const int x = window.point(0, sweep.places.first + plane);
+    float* const row = potential + (int64_t{x} * n.y + window.point(1, y)) * n.z;
+    for (int z = 0; z < window.count.z; ++z) row[window.point(2, z)] = sweep.scale * sums[z];
   });
 }
 
 void virial_any(const StencilSweep& sweep, int64_t* energy, ThreadGroup& threads) {
   const Padded padded(sweep, threads);
-  const int nz = sweep.points.z;
+  const int nz = sweep.window.count.z;
   for (int part = 0; part < Symmetric::kParts; ++part) {
-    std::vector<double> of_plane(static_cast<size_t>(sweep.planes.count), 0.0);
+    std::vector<double> of_plane(static_cast<size_t>(sweep.places.count), 0.0);
     sweep_rows(sweep, padded, 1 + part, threads,
                [&](int plane, int, const float* charges, const float* sums) {
                  double& sum = of_plane[static_cast<size_t>(plane)];

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/long_range/fmm/levels.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 
 #include "math/error.h"
@@ -13,6 +15,12 @@ namespace {
 constexpr int64_t kTopPoints = 1000;  // a transform of this size costs little
 constexpr int kLeastTopEdge = 4;
 constexpr int64_t kMostTopWaves = 2048;  // one block of a GPU sums them
+// Charges of an open cell are on half of a grid and, spread by splines of all levels, on six points more.
+constexpr int kLeastOpenTopEdge = 12;
+
+Boundaries boundaries_of(const NonbondedSettings& settings) {
+  return settings.has_open_grid() ? Boundaries::kOpen : Boundaries::kPeriodic;
+}
 
 }  // namespace
 
@@ -23,28 +31,50 @@ LevelSeries::LevelSeries(const NonbondedSettings& settings) {
   end_ = psi.first_zero();
 }
 
-FmmLevels::FmmLevels(Int3 points) : grid(points), count(0) {
-  const auto may_halve = [](int n) { return n % 2 == 0 && n / 2 >= kLeastTopEdge; };
-  for (Int3 n = points; (count == 0 || int64_t{n.x} * n.y * n.z > kTopPoints) && may_halve(n.x) &&
+FmmLevels::FmmLevels(Int3 points, Boundaries at) : grid(points), boundaries(at) {
+  const int least = is_open() ? kLeastOpenTopEdge : kLeastTopEdge;
+  const int64_t few = is_open() ? 0 : kTopPoints;
+  const auto may_halve = [least](int n) { return n % 2 == 0 && n / 2 >= least; };
+  for (Int3 n = points; (count == 0 || int64_t{n.x} * n.y * n.z > few) && may_halve(n.x) &&
                         may_halve(n.y) && may_halve(n.z);
        ++count)
     n = {n.x / 2, n.y / 2, n.z / 2};
+}
+
+FmmLevels::FmmLevels(const NonbondedSettings& settings)
+    : FmmLevels(settings.grid, boundaries_of(settings)) {}
+
+Int3 with_levels(Int3 cells, int per_patch) {
+  int fewest = std::max(2 * kLeastOpenTopEdge, per_patch * std::min({cells.x, cells.y, cells.z}));
+  int halved = 2;
+  while (fewest / (2 * halved) >= kLeastOpenTopEdge) halved *= 2;
+  const int step = std::lcm(halved, per_patch) / per_patch;
+  for (int d = 0; d < 3; ++d) {
+    const int least = std::max(cells[d], (fewest + per_patch - 1) / per_patch);
+    cells[d] = (least + step - 1) / step * step;
+  }
+  return cells;
 }
 
 void check_fmm_grid(int order, Int3 grid) {
   if (order != kFmmOrder)
     throw Error("the fast multipole method needs splines of order " + std::to_string(kFmmOrder) +
                 ", not " + std::to_string(order));
-  if (FmmLevels(grid).count == 0)
+  if (FmmLevels(grid, Boundaries::kPeriodic).count == 0)
     throw Error(
         "the grid of the fast multipole method must have even numbers of points, at least " +
         std::to_string(2 * kLeastTopEdge) + " per dimension, not " + std::to_string(grid.x) +
         " x " + std::to_string(grid.y) + " x " + std::to_string(grid.z));
 }
 
-void check_gpu_fmm_grid(Int3 grid) {
-  const FmmLevels levels(grid);
-  const Int3 top = levels.points(levels.count);
+void check_gpu_fmm(const NonbondedSettings& settings) {
+  const FmmLevels levels(settings);
+  if (levels.is_open())
+    throw Error(
+        "without a periodic box the fast multipole method runs only on device cpu: choose device "
+        "cpu, "
+        "or the method no-cutoff or cutoff");
+  const Int3 grid = levels.grid, top = levels.points(levels.count);
   if (int64_t{top.x} * top.y * (top.z / 2 + 1) <= kMostTopWaves) return;
   throw Error(
       "the grid of the fast multipole method, " + std::to_string(grid.x) + " x " +

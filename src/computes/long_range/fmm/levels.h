@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "math/vec3.h"
 
 namespace quiltmd {
+
+enum class Boundaries { kPeriodic, kOpen };
 
 // Fourier transforms at the wave vector 2 pi m, as functions of m^2 and with minus their derivatives by it. The
 // transform of the smooth part of the prolate split is a series in powers of z (math/prolate.h), as in
@@ -51,6 +54,19 @@ struct LevelKernels {
     const double value = at.value / (kPi * m2);
     return {value, (value + scale * at.fall / kPi) / m2};
   }
+  // Influence of S for the cutoff of level 0 within the distance `range`, which ends there: it has no images if
+  // the period is longer.
+  QMD_HD Influence smooth_within(double range, double m2) const {
+    const Influence at = transform(m2);
+    const double turn = 2 * kPi * range;
+    double ended = 0.5 * turn * turn / kPi;  // (1 - cos(turn m))/(pi m^2)
+    double slope = -ended * turn * turn / 12;
+    if (const double m = sqrt(m2); m * turn > 1e-3) {
+      ended = (1 - cos(turn * m)) / (kPi * m2);
+      slope = (0.5 * turn * sin(turn * m) / (kPi * m) - ended) / m2;
+    }
+    return {at.value * ended, at.fall * ended - at.value * slope};
+  }
 
   void memory(MemoryUses& uses, Access access) const { uses.note(access, "powers", powers); }
 };
@@ -71,13 +87,17 @@ class LevelSeries {
   double z_per_m2_, end_;
 };
 
-// The periodic grids: each has half as many points along an edge as the one below it; the last has no stencil
-// but a sum over wave vectors.
+// The grids: each has half as many points along an edge as the one below it; the last has no stencil but a sum
+// over wave vectors, or in an open cell over all pairs of points. An open cell is periodic (decomposition/
+// open_box.h), and so are its grids; but of each only a window has charges, which meet no image.
 struct FmmLevels {
   Int3 grid;      // of level 0
   int count = 0;  // of stencils: the number of the top level; none where the grid cannot be halved
+  Boundaries boundaries;
 
-  explicit FmmLevels(Int3 points);
+  FmmLevels(Int3 points, Boundaries at);
+  explicit FmmLevels(const NonbondedSettings& settings);
+  QMD_HD bool is_open() const { return boundaries == Boundaries::kOpen; }
   QMD_HD Int3 points(int level) const {
     return {grid.x >> level, grid.y >> level, grid.z >> level};
   }
@@ -99,9 +119,13 @@ inline constexpr int kFmmOrder = 5;
 inline constexpr std::array<int, kFmmOrder + 1> kRefinement{1, 5, 10, 10, 5, 1};
 inline constexpr int kRefinementScale = 16;  // by which these are to be divided
 
+// Patches of an open cell, each `per_patch` grid points wide: so many more that the grid can be halved again and
+// again, while charges and what they are spread over fit into it.
+Int3 with_levels(Int3 cells, int per_patch);
+
 // Throws Error for a grid or an order that the kernels cannot do.
 void check_fmm_grid(int order, Int3 grid);
-// Throws Error for a grid whose top level is too large for a GPU.
-void check_gpu_fmm_grid(Int3 grid);
+// Throws Error where a GPU cannot do it: its top level is too large, or there is no box.
+void check_gpu_fmm(const NonbondedSettings& settings);
 
 }  // namespace quiltmd

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "computes/long_range/fmm/top.h"
+#include "computes/long_range/fmm/window.h"
 #include "computes/long_range/pme/operations.h"
 #include "decomposition/energies.h"
 
@@ -90,7 +91,7 @@ struct FitSums {
   }
 };
 
-// Stencil and waves of the top in the box of the conditions.
+// The stencil, and in a periodic box the waves of the top, in the box of the conditions.
 struct FitStencil {
   static constexpr const char* kName = "fit_stencil";
   const Conditions* conditions;
@@ -109,17 +110,34 @@ struct FitStencil {
   }
 };
 
+// The window of an open cell, of the patches that have atoms.
+struct FindWindow {
+  static constexpr const char* kName = "find_window";
+  PmeGrid grid;
+  const PlacedPatch* patches;
+  int patch_count;
+  double margin;  // nm: how far atoms may stick out of their patches
+  const Conditions* conditions;
+  FmmWindow* window;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, extent(patches, patch_count), conditions);
+    QMD_USES(kWrite, window);
+  }
+};
+
 // Charges of level 1 whose points lie on planes [first, first + count) of level 0, of the charges of these and
 // the next planes: rounded once.
 struct RestrictCharges {
   static constexpr const char* kName = "restrict_charges";
   FmmLevels levels;
+  const FmmWindow* window;  // null: all points
   int first, count;
   const int32_t* fine;
   int32_t* coarse;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, fine);
+    QMD_USES(kRead, window, fine);
     QMD_USES(kAdd, coarse);  // planes that no other work touches then
   }
 };
@@ -129,14 +147,16 @@ struct RestrictCharges {
 struct SumUpperLevels {
   static constexpr const char* kName = "sum_upper_levels";
   FmmLevels levels;
+  const FmmWindow* window;
   DeviceStencil stencil;
-  const TopWave* waves;
-  int32_t* charges;  // of all levels from the first on
+  const TopWave* waves;    // in a periodic box
+  DeviceStencil of_pairs;  // of the points of the top level in an open cell
+  int32_t* charges;        // of all levels from the first on
   float* potential;
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, stencil, waves);
+    QMD_USES(kRead, window, stencil, waves, of_pairs);
     QMD_USES(kReadWrite, charges);
     QMD_USES(kWrite, potential);
     QMD_USES(kAdd, energy);
@@ -148,6 +168,7 @@ struct SumUpperLevels {
 struct ConvolveLevel {
   static constexpr const char* kName = "convolve_level";
   FmmLevels levels;
+  const FmmWindow* window;
   DeviceStencil stencil;
   int first, count;
   const int32_t* charges;
@@ -155,7 +176,7 @@ struct ConvolveLevel {
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, stencil, charges);
+    QMD_USES(kRead, window, stencil, charges);
     QMD_USES(kAdd, potential);  // planes that no other work touches then
     QMD_USES(kAdd, energy);
   }
@@ -166,6 +187,7 @@ struct ConvolveLevel {
 struct ProlongPotential {
   static constexpr const char* kName = "prolong_potential";
   FmmLevels levels;
+  const FmmWindow* window;  // null: all points
   int first, count;
   const float* coarse;
   float* fine;
@@ -173,7 +195,7 @@ struct ProlongPotential {
   int64_t* energy;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, coarse, charges);
+    QMD_USES(kRead, window, coarse, charges);
     QMD_USES(kReadWrite, fine);
     QMD_USES(kAdd, energy);
   }

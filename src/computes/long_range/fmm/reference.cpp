@@ -2,6 +2,7 @@
 // The fast multipole method in double precision: plain loops over whole grids.
 //   q_0 from the atoms; q_(l+1) from q_l; potential_l = 2^-l stencil * q_l; at the top a sum over wave vectors;
 //   potential_l += what the level above has; forces from potential_0.
+// In an open cell, where no image is left out, the sum itself: the smooth part of the split over all pairs.
 #include "computes/reference.h"
 
 #include <algorithm>
@@ -79,7 +80,7 @@ void add_prolonged(Grid& coarse, Grid& fine) {
 class Sum {
  public:
   Sum(const NonbondedSettings& settings, const Box& box)
-      : series_(settings), levels_(settings.grid), box_(box), stencil_(stencil_of(settings, box)) {
+      : series_(settings), levels_(settings), box_(box), stencil_(stencil_of(settings, box)) {
     for (const StencilPoint& point : stencil_) reach_ = std::max(reach_, point.at.z);
   }
 
@@ -158,10 +159,30 @@ class Sum {
   int reach_ = 0;  // of the stencil along z
 };
 
+void sum_open(const System& system, const NonbondedSettings& settings,
+              const std::vector<Vec3d>& positions, Evaluation& out) {
+  const auto split = ewald_split(settings);
+  Symmetric virial{};
+  out.forces.resize(positions.size(), Vec3d{0, 0, 0});
+  for (size_t a = 0; a < positions.size(); ++a)
+    for (size_t b = 0; b <= a; ++b) {
+      const double charges = kCoulomb * system.charges[a] * system.charges[b];
+      const Vec3d d = positions[a] - positions[b];
+      out.energy[kReciprocal] += (a == b ? 0.5 : 1) * charges * split->potential(dot(d, d));
+      if (a == b) continue;
+      const Vec3d force = charges * split->force(dot(d, d)) * d;
+      out.forces[a] += force;
+      out.forces[b] -= force;
+      virial.add_product(force, d);
+    }
+  out.add_virial(virial);
+}
+
 }  // namespace
 
 void reference_fmm(const System& system, const NonbondedSettings& settings, const Box& box,
                    const std::vector<Vec3d>& positions, Evaluation& out) {
+  if (settings.has_open_grid()) return sum_open(system, settings, positions, out);
   const Int3 n = settings.grid;
   check_fmm_grid(settings.order, n);
   const MeshWindow window = MeshWindow::bspline(settings.order);

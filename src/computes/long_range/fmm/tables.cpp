@@ -38,7 +38,7 @@ std::vector<StencilPair> pairs_of(const StencilShape& shape, const std::vector<S
 }  // namespace
 
 FmmTables::FmmTables(const NonbondedSettings& settings, const Box& box)
-    : levels(settings.grid),
+    : levels(settings),
       series(settings),
       fit(stencil_fit(settings, box)),
       moduli(top_moduli(levels.points(levels.count))) {
@@ -47,6 +47,9 @@ FmmTables::FmmTables(const NonbondedSettings& settings, const Box& box)
   rows = rows_of(shape, fit.points);
   pairs = pairs_of(shape, rows);
   for (const FitFamily& family : fit.families) add_unknowns(family);
+  if (levels.is_open())
+    of_pairs = open_top(series.kernels(), settings.cutoff, lattice_of(box, settings.grid),
+                        levels.points(levels.count));
 }
 
 void FmmTables::add_unknowns(const FitFamily& family) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "computes/long_range/fmm/open_top.h"
 #include "computes/long_range/fmm/operations.h"
 #include "computes/nonbonded_settings.h"
 
@@ -20,6 +21,7 @@ struct FmmTables {
   std::vector<StencilRow> rows;
   std::vector<StencilPair> pairs;
   std::vector<double> moduli;  // of the top level
+  WideStencil of_pairs;        // of the top level in an open cell
 
   // `box`: the one at the start.
   FmmTables(const NonbondedSettings& settings, const Box& box);

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of the grids of all levels that charges touch: all of a periodic grid; in an open cell the points
+// around the patches that have atoms. Outside it charges are zero there, or left from other steps, and no
+// potential is needed. Points of an open grid count on beyond its end, where it begins anew.
+#pragma once
+
+#include <vector>
+
+#include "computes/long_range/fmm/levels.h"
+#include "computes/long_range/pme/operations.h"
+
+namespace quiltmd {
+
+// On level 0.
+struct FmmWindow {
+  Int3 first, count;
+};
+
+// On one level.
+class LevelWindow {
+ public:
+  // Null: all points.
+  LevelWindow(const FmmLevels& levels, const FmmWindow* of_zero, int level)
+      : points(levels.points(level)), has_images_(!of_zero), count(points) {
+    if (!of_zero) return;
+    first_ = of_zero->first;
+    count = of_zero->count;
+    for (int l = 0; l < level; ++l)
+      for (int d = 0; d < 3; ++d) {
+        const int last = half(first_[d] + count[d] - 1);
+        first_[d] = half(first_[d] - kFmmOrder + 1);
+        count[d] = last - first_[d] + 1;
+      }
+  }
+
+  // The point of the grid at a place in the window.
+  int point(int d, int place) const {
+    const int at = first_[d] + place, n = points[d];
+    if (at >= 0 && at < n) return at;
+    return at - turns(at, n) * n;
+  }
+  // The place with the charges of a place in the window or outside; -1: there are none.
+  int charged(int d, int place) const {
+    if (place >= 0 && place < count[d]) return place;
+    if (!has_images_) return -1;
+    return place - turns(place, count[d]) * count[d];
+  }
+  // In the window of the level below, the place of the first point that a point of this one consists of.
+  int place_below(const LevelWindow& below, int d, int place) const {
+    return 2 * (first_[d] + place) - below.first_[d];
+  }
+  // Runs of places along x whose points are among these planes.
+  std::vector<GridRange> places_of(GridRange planes) const {
+    std::vector<GridRange> runs;
+    bool goes_on = false;
+    for (int place = 0; place < count.x; ++place) {
+      const int x = point(0, place);
+      const bool is_there = x >= planes.first && x < planes.first + planes.count;
+      if (is_there && !goes_on) runs.push_back({place, 0});
+      if (is_there) ++runs.back().count;
+      goes_on = is_there;
+    }
+    return runs;
+  }
+  bool has_images() const { return has_images_; }
+
+  Int3 points;  // of the grid
+
+ private:
+  static int half(int at) { return at >> 1; }
+  static int turns(int at, int n) { return (at >= 0 ? at : at - n + 1) / n; }
+
+  Int3 first_{};
+  bool has_images_;
+
+ public:
+  Int3 count;  // of points in the window
+};
+
+}  // namespace quiltmd
