@@ -137,7 +137,7 @@ def test_systems_that_openmm_made_of_charmm_files(tmp_path: Path, mdanalysis_fil
         (lambda pairs, torsions: pairs.setEnergyFunction("a/r; a=acoef(type1,type2)"), "a/r"),
         (lambda pairs, torsions: pairs.addExclusion(0, 30), "other pairs are excluded"),
         (lambda pairs, torsions: pairs.addInteractionGroup({1}, {2}), "not supported"),
-        (lambda pairs, torsions: torsions.setEnergyFunction("k*(theta-theta0)^4"), "theta0"),
+        (lambda pairs, torsions: torsions.setEnergyFunction("k*(theta-theta1)^4"), "theta1"),
         (lambda pairs, torsions: torsions.setEnergyFunction("scale*k*theta^2"), "scale"),
         (lambda pairs, torsions: torsions.setEnergyFunction("k*(1-cos(theta-phi))"), "phi"),
     ],
