@@ -171,6 +171,9 @@ void SlotMemory::update_grid() {
 }
 
 void SlotMemory::set_plan(const RankPlan& plan, const RemoteRoom& remote_room) {
+  // So far without proxies: only what lies there now is to be forgotten by the next layout.
+  if (plan_.proxies.empty())
+    device.copy(all_slots.data(), owned_slots.data(), sizeof(int32_t), Stream::kMain);
   plan_ = plan;
   remote_room_ = remote_room;
   std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);
@@ -219,6 +222,7 @@ void SlotMemory::load(const std::vector<Vec3d>& from_positions,
   const auto used = static_cast<int32_t>(x.size());
   device.copy_in(group_count.data(), &count, sizeof count);
   device.copy_in(owned_slots.data(), &used, sizeof used);
+  device.copy_in(all_slots.data(), &used, sizeof used);
   device.copy_in(step.data(), &at_step, sizeof at_step);
 }
 
