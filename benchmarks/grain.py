@@ -10,8 +10,7 @@ ApoA1 on the torus of Blue Gene/L as in prediction.py, pencils, and the same wit
   it no time, which is more than trees can gain for it;
 - `pairs`: a compute is a pair of patches instead of a patch against its half shell, and is made by
   any of the ranks that are nearest to one of the two; `split`: those that are more than a rank's
-  share of all pairs in parts;
-- `near`: migrants go to the ranks that exchange proxies, and agreements up and down a tree.
+  share of all pairs in parts.
 
 FOLDER holds `apoa1/`.  Prints Markdown; figures in benchmarks/notes/scaling.md come from here.
 """
@@ -38,8 +37,8 @@ from quiltmd.prediction.step_kinds import HALO, HALO_STREAM
 from quiltmd.prediction.tasks import Graph, Group, Numbers, _Builder
 
 CHOICES = (
-    *("", "trees", "bound", "near", "pairs", "pairs trees", "pairs near", "pairs trees near"),
-    *("pairs bound near", "pairs split near", "pairs split trees near"),
+    *("", "trees", "bound", "pairs", "pairs trees"),
+    *("pairs bound", "pairs split", "pairs split trees"),
 )
 _CHILDREN = 4  # of a rank in a tree
 _SAMPLES = 20_000
@@ -228,24 +227,6 @@ def nearest_ranks(plan: Plan, fabric: Fabric) -> list[list[int]]:
     return [ranks[nearest == plan.owners[patch]].tolist() for patch in range(len(plan.owners))]
 
 
-def rebuild_between_neighbours(plan: Plan, machine: Machine) -> float:
-    """Messages of a rebuild, us, where migrants go to neighbours and agreements along a tree."""
-    costs, halo = machine.costs, plan.messages["proxies"]
-    both = [costs.send.time(size) + costs.receive.time(size) for size in (plan.migrant_bytes,)]
-    sent = np.bincount(halo[:, 0], minlength=plan.count) + np.bincount(
-        halo[:, 1], minlength=plan.count
-    )
-    agreement = costs.send.time(plan.agreement_bytes) + costs.receive.time(plan.agreement_bytes)
-    levels = 2 * np.ceil(np.log2(plan.count))
-    proxies = costs.send.time(float(halo[:, 2].max())) + costs.receive.time(0)
-    return float(
-        2 * machine.network.latency
-        + sent.max() * both[0]
-        + np.bincount(halo[:, 0]).max() * proxies
-        + levels * (machine.network.latency + agreement)
-    )
-
-
 def predicted(planner: Planner, machine: Machine, plan: Plan, ways: set[str]) -> tuple[float, Any]:
     """Milliseconds of a step, and its parts."""
     as_it_is = predictions.step_graph
@@ -258,9 +239,6 @@ def predicted(planner: Planner, machine: Machine, plan: Plan, ways: set[str]) ->
     one = predictions._predict(planner, machine, plan)
     predictions.step_graph = as_it_is
     parts = dict(one.parts)
-    if "near" in ways:
-        life = planner.about["list_life"]
-        parts["messages of rebuilds"] = rebuild_between_neighbours(plan, machine) / life
     return 1e-3 * sum(parts.values()), parts
 
 

@@ -4,7 +4,7 @@
     python benchmarks/prediction.py CASE --data FOLDER [--out FILE.json]
 
 FOLDER holds `apoa1/` and `stmv/`, as benchmarks/terms.py describes them.  Cases: `cost`,
-`blue-gene`, `gpu-cluster`, `islands`.  Prints Markdown; the figures of
+`partners`, `blue-gene`, `gpu-cluster`, `islands`.  Prints Markdown; the figures of
 benchmarks/notes/scaling.md come from here.
 """
 
@@ -19,11 +19,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import quiltmd
 from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.prediction.machine import Machine, read_machine
-from quiltmd.prediction.plan import Planner, Sharing
+from quiltmd.prediction.network import shape_of
+from quiltmd.prediction.plan import OF_REBUILD, Plan, Planner, Sharing
 from quiltmd.prediction.predict import Prediction, predict
 
 Tile = tuple[int, int, int]
@@ -92,6 +95,35 @@ def cost(data: Path) -> Iterable[Row]:
                 )
 
 
+def partners(data: Path) -> Iterable[Row]:
+    """With how many others the busiest rank exchanges messages, how many, and kilobytes of them."""
+    machine, loaded = read_machine("blue-gene-l"), apoa1(data)
+    for patch_reach in (1, 2):
+        planner = as_published(loaded, (108, 108, 80), 4, patch_reach)
+        for ranks in (8, 64, 512, 4096, 16384):
+            plan = planner.plan(ranks, "pencils", shape_of(machine, ranks))
+            halo = ("positions", "forces")
+            of_sum = tuple(set(plan.messages) - set(halo) - set(OF_REBUILD))
+            row: Row = {"patch_reach": patch_reach, "ranks": ranks}
+            for name, kinds in (
+                *(("halo", halo), ("long-range sum", of_sum)),
+                *((kind, (kind,)) for kind in OF_REBUILD),
+            ):
+                row[name] = "{} / {} / {:.1f}".format(*busiest(plan, kinds))
+            yield row
+
+
+def busiest(plan: Plan, kinds: tuple[str, ...]) -> tuple[int, int, float]:
+    """Of messages: most partners, messages and kilobytes of a rank, each of the rank with most."""
+    rows = np.concatenate([plan.messages.get(kind, np.empty((0, 3), np.int64)) for kind in kinds])
+    if not len(rows):
+        return 0, 0, 0.0
+    both = np.concatenate([rows, rows[:, [1, 0, 2]]])  # by the rank that sends or receives
+    pairs = np.unique(both[:, :2], axis=0)
+    counts, sizes = np.bincount(both[:, 0]), np.bincount(both[:, 0], both[:, 2])
+    return int(np.bincount(pairs[:, 0]).max()), int(counts.max()), float(1e-3 * sizes.max())
+
+
 def blue_gene(data: Path) -> Iterable[Row]:
     """ApoA1 on the torus of Blue Gene/L, placed and not, with one-away and two-away patches."""
     machine, loaded = read_machine("blue-gene-l"), apoa1(data)
@@ -149,6 +181,7 @@ def _islands(loaded: tuple[System, State], tile: Tile, machine: Machine) -> Iter
 
 CASES: dict[str, Callable[[Path], Iterable[Row]]] = {
     "cost": cost,
+    "partners": partners,
     "blue-gene": blue_gene,
     "gpu-cluster": gpu_cluster,
     "islands": islands,

@@ -37,18 +37,16 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
       rows.push_back(value);
   std::vector<int64_t> messages;
   for (const PlannedMessage& m : found.messages)
-    for (const int64_t value :
-         {int64_t(m.edge), int64_t(m.from), int64_t(m.to), m.words * int64_t(sizeof(MessageWord))})
+    for (const int64_t value : {int64_t(m.edge), int64_t(m.from), int64_t(m.to),
+                                m.words * int64_t(sizeof(MessageWord)), int64_t(m.round)})
       messages.push_back(value);
   nb::list names;
   for (int edge = 0; edge <= static_cast<int>(Edge::kSums); ++edge) names.append(edge_name(edge));
   nb::dict out;
   out["ranks"] = owned_array<double>(std::move(rows), 11);
   out["owners"] = owned_array<int>(std::move(found.owners), 1);
-  out["messages"] = owned_array<int64_t>(std::move(messages), 4);
+  out["messages"] = owned_array<int64_t>(std::move(messages), 5);
   out["edges"] = names;
-  out["migrant_bytes"] = found.migrant_words * int64_t(sizeof(MessageWord));
-  out["agreement_bytes"] = found.agreement_words * int64_t(sizeof(MessageWord));
   return out;
 }
 

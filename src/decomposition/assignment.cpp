@@ -221,6 +221,17 @@ void count_border_atoms(const PatchGrid& grid, const Assignment& assignment,
   }
 }
 
+void choose_migrant_peers(std::vector<RankPlan>& plans) {
+  const auto ranks = static_cast<int>(plans.size());
+  for (int r = 0; r < ranks; ++r) {
+    RankPlan& plan = plans[static_cast<size_t>(r)];
+    plan.migrant_peers = plan.tree.top;
+    if (plan.tree.has_all_at_top()) continue;
+    plan.migrant_peers.clear();
+    for (const auto& [peer, border] : plan.border_atoms) plan.migrant_peers.push_back(peer);
+  }
+}
+
 }  // namespace
 
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
@@ -272,6 +283,7 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
     }
   }
   count_border_atoms(grid, assignment, atoms, plans);
+  choose_migrant_peers(plans);
   return plans;
 }
 

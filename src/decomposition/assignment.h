@@ -68,6 +68,9 @@ struct RankPlan {
   std::vector<Exchange> receives;  // proxies by owner
   // For each rank whose patches touch patches of this one: expected number of atoms in the patches of both.
   std::map<int, int> border_atoms;
+  // Ranks to which hydrogen groups may move between two rebuilds, ascending: those whose patches touch patches
+  // of this one; if all ranks send to each (rank_tree.h), all others.
+  std::vector<int> migrant_peers;
   RankTree tree;  // its place among all ranks
 };
 // `atoms`: how many are expected in each patch. Without a machine, ranks are in a row.

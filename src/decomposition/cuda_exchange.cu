@@ -19,6 +19,17 @@ constexpr int kMigrantBlocks = 16;  // of those that read
 // ---- Migrants ------------------------------------------------------------------------------
 
 __global__ void __launch_bounds__(kThreads)
+    find_far_migrants_kernel(const __grid_constant__ FindFarMigrants op, LaunchTimes* times) {
+  const Timed timed(times);
+  release_next();
+  wait_for_previous();
+  const int n = blockIdx.x * kThreads + threadIdx.x;
+  if (n >= min(*op.bin.count, op.bin.capacity)) return;
+  if (const int32_t found = far_migrant(op, op.bin.placed[n]))
+    atomicMax(&op.faults->far_migrant, found);
+}
+
+__global__ void __launch_bounds__(kThreads)
     send_migrants_kernel(const __grid_constant__ SendMigrants op, LaunchTimes* times) {
   const Timed timed(times);
   release_next();
@@ -210,6 +221,13 @@ namespace {
 
 using exchange::kThreads;
 
+void find_far_migrants(const FindFarMigrants& op, CudaContext& context) {
+  launch(
+      context,
+      {FindFarMigrants::kName, blocks_for(op.bin.capacity, kThreads), kThreads, 0, Start::kEarly},
+      exchange::find_far_migrants_kernel, op);
+}
+
 void send_migrants(const SendMigrants& op, CudaContext& context) {
   launch(context,
          {SendMigrants::kName, blocks_for(op.bin.capacity, kThreads), kThreads, 0, Start::kEarly},
@@ -266,6 +284,7 @@ void exchange_atoms(const Op& op, CudaContext& context) {
 }  // namespace
 
 void add_atom_exchange_kernels(CudaKernels& table) {
+  table.add<FindFarMigrants, find_far_migrants>();
   table.add<SendMigrants, send_migrants>();
   table.add<ReceiveMigrants, receive_migrants>();
   table.add<ClearSlotOfAtom, clear_slot_of_atom>();

@@ -21,6 +21,12 @@ QMD_HD int64_t migrant_atom_word(const MigrantRoom& room, int index) {
   return 1 + room.groups + int64_t{4} * index;
 }
 
+// 1 + the first atom of a group that is far away; 0 of others.
+QMD_HD int32_t far_migrant(const FindFarMigrants& op, const PlacedGroup& group) {
+  const bool is_far = op.owner[make_record(op.bin, group).patch] == kFarPatch;
+  return is_far ? op.group_start[group.group] + 1 : 0;
+}
+
 template <class Words>
 QMD_HD void write_migrant_atom(MessageWord* to, uint32_t number, const Vec3d& x, const Vec3d& v) {
   const double values[6] = {x.x, x.y, x.z, v.x, v.y, v.z};

@@ -2,6 +2,7 @@
 #include "decomposition/exchange_memory.h"
 
 #include <algorithm>
+#include <set>
 
 namespace quiltmd {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 // move in different directions: one in a hundred crosses over.
 constexpr int kLeavingPart = 16;
 constexpr int kFewestLeaving = 256;
+constexpr int kFewestOfMany = 64;   // of ranks that have few groups each
 constexpr int kAtomsOfLeaving = 4;  // on average, at most
 
 // Atoms of patches, beyond what was expected when the plan was made.
@@ -23,7 +25,8 @@ MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t
   const auto border = plan.border_atoms.find(peer);
   const int64_t border_atoms = border == plan.border_atoms.end() ? 0 : border->second;
   const int64_t part = border_atoms * groups / (kLeavingPart * atoms);
-  const int64_t leaving = std::min(room * std::max<int64_t>(part, kFewestLeaving), groups);
+  const int64_t fewest = plan.tree.has_all_at_top() ? kFewestLeaving : kFewestOfMany;
+  const int64_t leaving = std::min(room * std::max(part, fewest), groups);
   return {static_cast<int>(leaving), static_cast<int>(std::min(kAtomsOfLeaving * leaving, atoms))};
 }
 
@@ -32,10 +35,9 @@ int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room) {
   return static_cast<int>(std::min<int64_t>(int64_t{room} * expected, atoms));
 }
 
-RemoteRoom remote_room(const System& system, const RankPlan& plan, const std::vector<int>& peers,
-                       MessageRoom room) {
+RemoteRoom remote_room(const System& system, const RankPlan& plan, MessageRoom room) {
   RemoteRoom all;
-  for (const int peer : peers) {
+  for (const int peer : plan.migrant_peers) {
     const MigrantRoom arriving =
         migrant_room(plan, peer, system.group_count(), system.atom_count(), room);
     all.arriving_groups += static_cast<size_t>(arriving.groups);
@@ -52,18 +54,21 @@ ExchangeMemory::ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_te
   tally_ = make_.zeros<int32_t>(2);
 }
 
-void ExchangeMemory::set_plan(const RankPlan& plan, const std::vector<int>& peers,
-                              const std::vector<int32_t>& owner, MessageRoom room) {
+void ExchangeMemory::set_plan(const RankPlan& plan, std::vector<int32_t> owner, MessageRoom room) {
   room_ = room;
-  peers_ = peers;
+  peers_ = plan.migrant_peers;
   migrant_rooms_.clear();
   const System& system = slots_.system;
-  for (const int peer : peers)
+  for (const int peer : peers_)
     migrant_rooms_.push_back(
         migrant_room(plan, peer, system.group_count(), system.atom_count(), room));
+  const std::set<int32_t> near(peers_.begin(), peers_.end());
+  for (const int patch : plan.owned) owner[static_cast<size_t>(patch)] = kOwnPatch;
+  for (int32_t& rank : owner)
+    if (rank != kOwnPatch && !near.contains(rank)) rank = kFarPatch;
   make_.renew(owner_, owner);
-  make_.renew(groups_, peers.size());
-  make_.renew(places_, peers.size());
+  make_.renew(groups_, peers_.size());
+  make_.renew(places_, peers_.size());
   const std::vector<int32_t> placed_index = slots_.placed_index();
   for (std::vector<Side>* sides : {&sends_, &receives_}) {
     for (Side& side : *sides) drop(side);
@@ -108,6 +113,10 @@ size_t ExchangeMemory::step_words(const Exchange& exchange) const {
   PatchExchange view{};
   view.atom_room = room_for(exchange);
   return static_cast<size_t>(view.step_words());
+}
+
+FindFarMigrants ExchangeMemory::find_far_migrants() const {
+  return {slots_.bin_groups(), slots_.group_start(), owner_.data(), slots_.faults.data()};
 }
 
 SendMigrants ExchangeMemory::send_migrants(size_t peer, Outlet out) const {

@@ -19,19 +19,17 @@ MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t
                          MessageRoom room);
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room);
 // Room for messages to a rank with this plan from other ranks.
-RemoteRoom remote_room(const System& system, const RankPlan& plan, const std::vector<int>& peers,
-                       MessageRoom room);
+RemoteRoom remote_room(const System& system, const RankPlan& plan, MessageRoom room);
 
 class ExchangeMemory {
  public:
   // `in_terms`: by internal index, whether a bonded term, or another force, reads its exact position.
   ExchangeMemory(SlotMemory& slots, const std::vector<char>& in_terms);
 
-  // Sets a plan, which the slots already have. `peers`: the other ranks; `owner`: the rank of each patch.
-  void set_plan(const RankPlan& plan, const std::vector<int>& peers,
-                const std::vector<int32_t>& owner, MessageRoom room);
+  // Sets a plan, which the slots already have. `owner`: the rank of each patch.
+  void set_plan(const RankPlan& plan, std::vector<int32_t> owner, MessageRoom room);
 
-  // Words of messages. Exchanges are numbered as in the plan, and `peer` counts the other ranks from 0.
+  // Words of messages. Exchanges and peers of migrants are numbered as in the plan.
   size_t migrant_words(size_t peer) const {
     return static_cast<size_t>(migrant_rooms_[peer].words());
   }
@@ -39,6 +37,7 @@ class ExchangeMemory {
   size_t step_words(const Exchange& exchange) const;
 
   // A rebuild, in order.
+  FindFarMigrants find_far_migrants() const;
   SendMigrants send_migrants(size_t peer, Outlet out) const;
   ReceiveMigrants receive_migrants(size_t peer, Inlet in) const;
   ClearSlotOfAtom clear_slot_of_atom() const;
@@ -76,7 +75,7 @@ class ExchangeMemory {
   BufferMaker make_;
   Buffer<int8_t> in_terms_;
   Buffer<int32_t> tally_;            // of migrants
-  Buffer<int32_t> owner_;            // by patch
+  Buffer<int32_t> owner_;            // by patch: a peer of migrants, kOwnPatch or kFarPatch
   Buffer<int32_t> groups_, places_;  // by peer: there once its migrants have been received
   std::vector<int> peers_;
   std::vector<MigrantRoom> migrant_rooms_;  // by peer

@@ -20,6 +20,25 @@ struct MigrantRoom {
   QMD_HD int64_t words() const { return 1 + groups + int64_t{4} * atoms; }
 };
 
+// In place of the ranks of patches: this one, and those that get no migrants from it.
+inline constexpr int32_t kOwnPatch = -1, kFarPatch = -2;
+
+// Groups whose patch is owned by a rank that gets no migrants from this one are a fault.
+struct FindFarMigrants {
+  static constexpr const char* kName = "find_far_migrants";
+  BinGroups bin;  // as in SendMigrants
+  const int32_t* group_start;
+  const int32_t* owner;  // rank of each patch
+  Faults* faults;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, bin.placed, bin.count, bin.position, bin.conditions, bin.grid);
+    QMD_USES(kRead, group_start, owner);
+    QMD_USES(kNone, bin.records);
+    Faults::reports(uses, faults);
+  }
+};
+
 // Write the groups whose patch another rank owns. They stay where they are; PlaceGroups leaves them
 // out. What does not fit is a fault, and lost.
 struct SendMigrants {

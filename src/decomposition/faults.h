@@ -34,7 +34,8 @@ struct Faults {
   int32_t message_overflow;     // bits of MessageKind: a message had no room for all atoms
   int32_t box;                  // bits of BoxFault
   uint32_t damaged;             // the inlet of a message that is not as it was sent
-  int32_t refused;              // a rebuild met one of these and left layout, lists and start alone
+  int32_t far_migrant;  // 1 + an atom whose group is in a patch of a rank that gets no migrants
+  int32_t refused;      // a rebuild met one of these and left layout, lists and start alone
 
   // Memory use of an operation that reports faults unless the layout was refused: reports may come in any
   // order, and only a layout writes `refused`.
@@ -56,7 +57,7 @@ QMD_HD bool lacks_room(const Faults& faults) {
 QMD_HD bool must_be_redone(const Faults& faults, int64_t step) {
   return faults.blowup_step || faults.constraint_step || lacks_room(faults) ||
          faults.share_overflow || faults.message_overflow || faults.box || faults.damaged ||
-         (faults.violation_step && faults.violation_step < step);
+         faults.far_migrant || (faults.violation_step && faults.violation_step < step);
 }
 
 // The earlier of two steps, where 0 means never.
@@ -82,6 +83,7 @@ QMD_HD void merge_faults(Faults& to, const Faults& from) {
   to.message_overflow |= from.message_overflow;
   to.box |= from.box;
   if (to.damaged < from.damaged) to.damaged = from.damaged;
+  if (to.far_migrant < from.far_migrant) to.far_migrant = from.far_migrant;
 }
 
 }  // namespace quiltmd

@@ -13,6 +13,11 @@ constexpr int kMessageGrain = 4;
 
 // ---- Migrants ------------------------------------------------------------------------------
 
+void find_far_migrants(const FindFarMigrants& op, ThreadGroup&) {
+  for (int n = 0; n < std::min(*op.bin.count, op.bin.capacity); ++n)
+    op.faults->far_migrant = std::max(op.faults->far_migrant, far_migrant(op, op.bin.placed[n]));
+}
+
 // Few groups leave, so one thread looks for them.
 void send_migrants(const SendMigrants& op, ThreadGroup&) {
   const uint32_t number = op.out.number.get();
@@ -190,6 +195,7 @@ void receive_forces(const ReceiveForces& op, ThreadGroup& threads) {
 }  // namespace
 
 void add_atom_exchange_kernels(HostKernels& table) {
+  table.add<FindFarMigrants, find_far_migrants>();
   table.add<SendMigrants, send_migrants>();
   table.add<ReceiveMigrants, receive_migrants>();
   table.add<ClearSlotOfAtom, clear_slot_of_atom>();

@@ -29,6 +29,12 @@ struct RankTree {
   int top_height = 0;    // of all ranks at the top
 
   bool is_at_top() const { return parent < 0; }
+  bool has_all_at_top() const { return top_height == 0; }
+  // Messages come in rounds, each after those on which it depends: up from a rank of this height, across the
+  // top, and down to a rank of this height.
+  static int round_up(int height) { return height; }
+  int round_across() const { return top_height; }
+  int round_down(int height) const { return 2 * top_height - height; }
 };
 
 RankTree tree_of(const MachineShape& machine, int rank);

@@ -132,6 +132,8 @@ std::string describe_blowup(const Setup& setup, const HostState& start, const Bl
   const std::string custom = describe_custom_forces(setup.system, box, start.positions, atom);
   const char* what = blowup.cause == Blowup::Cause::kConstraint
                          ? "its constraints could not be satisfied"
+                     : blowup.cause == Blowup::Cause::kFarMigrant
+                         ? "it moved past all neighbouring patches between two pair lists"
                          : "it moved out of bounds";
   return "the simulation blew up at atom " +
          std::to_string(setup.system.input_index[static_cast<size_t>(atom)]) + ": " + what +

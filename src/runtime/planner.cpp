@@ -57,11 +57,8 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing sharing) con
   for (size_t r = 0; r < plans.size(); ++r) forecast.ranks[r].transforms = long_range.shares[r];
   forecast.messages.insert(forecast.messages.end(), long_range.messages.begin(),
                            long_range.messages.end());
-  for (const RankPlan& plan : plans)
-    for (const auto& [peer, atoms] : plan.border_atoms)
-      forecast.migrant_words =
-          std::max(forecast.migrant_words, migrant_room(plan, peer, groups_, atoms_, 1).words());
-  forecast.agreement_words = kAgreementWords;
+  const auto of_rebuild = rebuild_messages(plans, groups_, atoms_);
+  forecast.messages.insert(forecast.messages.end(), of_rebuild.begin(), of_rebuild.end());
   return forecast;
 }
 

@@ -22,11 +22,8 @@ struct PlannedRank {
 
 struct StepForecast {
   std::vector<PlannedRank> ranks;
-  std::vector<int> owners;  // by patch, its rank
-  std::vector<PlannedMessage>
-      messages;  // of a step, and those of a rebuild that have few receivers
-  // From each rank to each other at a rebuild, words: migrants, agreement.
-  int64_t migrant_words = 0, agreement_words = 0;
+  std::vector<int> owners;               // by patch, its rank
+  std::vector<PlannedMessage> messages;  // of a step and a rebuild
 };
 
 class Planner {

@@ -24,11 +24,11 @@ namespace quiltmd {
 // beyond the Verlet buffer in one step, or a bonded term is stretched over so many patches that no
 // rank holds all its atoms.
 struct Blowup : std::runtime_error {
-  enum class Cause { kMotion, kConstraint, kBuffer, kLostTerm };
+  enum class Cause { kMotion, kConstraint, kBuffer, kLostTerm, kFarMigrant };
   Blowup(int64_t at, int32_t which, Cause why)
       : std::runtime_error("the simulation blew up"), step(at), atom(which), cause(why) {}
   int64_t step;
-  int32_t atom;  // internal index, of kMotion and kConstraint
+  int32_t atom;  // internal index, of kMotion, kConstraint and kFarMigrant
   Cause cause;
 };
 

@@ -257,6 +257,8 @@ void Rank::undo_epoch() {
     return step && (!f.violation_step || step <= f.violation_step);
   };
   if (before_violation(f.blowup_step) || before_violation(f.constraint_step)) fail();
+  if (f.far_migrant && !f.violation_step)
+    throw Blowup(list_step(), f.far_migrant - 1, Blowup::Cause::kFarMigrant);
   check_terms();
   if (f.violation_step - 1 <= list_step()) fail();
   ++early_rebuilds_;

@@ -9,28 +9,28 @@
 namespace quiltmd {
 namespace {
 
-// The tasks of one rank, one after another. Messages go up the tree, across its top, and down again: in rounds
-// by the height of the rank that is below.
+// The tasks of one rank, one after another.
 class Merging {
  public:
   Merging(Schedule& schedule, std::vector<TaskId> after, const RankTree& tree, const Merged& values)
       : s_(schedule), last_(std::move(after)), tree_(tree), values_(values) {}
 
   TaskId add() {
-    for (const RankTree::Child& child : tree_.children) receive(child.rank, child.height);
+    for (const RankTree::Child& child : tree_.children)
+      receive(child.rank, RankTree::round_up(child.height));
     if (tree_.is_at_top()) {
-      for (const int peer : tree_.top) send(peer, tree_.top_height);
-      for (const int peer : tree_.top) receive(peer, tree_.top_height);
+      for (const int peer : tree_.top) send(peer, tree_.round_across());
+      for (const int peer : tree_.top) receive(peer, tree_.round_across());
     } else {
-      send(tree_.parent, tree_.height);
-      receive_all(tree_.parent, down(tree_.height));
+      send(tree_.parent, RankTree::round_up(tree_.height));
+      receive_all(tree_.parent, tree_.round_down(tree_.height));
     }
-    for (const RankTree::Child& child : tree_.children) send(child.rank, down(child.height));
+    for (const RankTree::Child& child : tree_.children)
+      send(child.rank, tree_.round_down(child.height));
     return last_.back();
   }
 
  private:
-  int down(int height) const { return 2 * tree_.top_height - height; }
   TaskPlace place(const char* what) const {
     return {values_.name + what, Priority::kHalo, values_.stream};
   }

@@ -114,8 +114,8 @@ void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
   if (long_range) long_range->take_patches();
   const RankPlan& plan = view.plan();
-  slots.set_plan(plan, remote_room(setup.system, plan, view.peers(), view.room));
-  exchange.set_plan(plan, view.peers(), view.owners(slots.patch_grid.size()), view.room);
+  slots.set_plan(plan, remote_room(setup.system, plan, view.room));
+  exchange.set_plan(plan, view.owners(slots.patch_grid.size()), view.room);
   for (Rebuilt* part : rebuilt) part->set_plan(plan);
 }
 

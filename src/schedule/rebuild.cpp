@@ -31,8 +31,10 @@ class Chain {
   std::vector<TaskId> last_;
 };
 
-void add_migration(Chain& chain, RankMemory& m, const RankView& view) {
-  const std::vector<int> peers = view.peers();
+void add_migration(Chain& chain, RankMemory& m, const RankPlan& plan) {
+  const std::vector<int>& peers = plan.migrant_peers;
+  if (!plan.tree.has_all_at_top())
+    chain.add("migrants.check", [&m](Post&) { m.device.launch(m.exchange.find_far_migrants()); });
   const auto end = [&](size_t peer) {
     return MessageEnd{Edge::kMigrants, peers[peer], m.exchange.migrant_words(peer)};
   };
@@ -79,7 +81,7 @@ void add_proxies(Chain& chain, RankMemory& m, const RankPlan& plan) {
 Schedule migrate_schedule(RankMemory& memory, const RankView& view) {
   Schedule s({Edge::kMigrants});
   Chain chain(s);
-  if (view.ranks > 1) add_migration(chain, memory, view);
+  if (view.ranks > 1) add_migration(chain, memory, view.plan());
   chain.add("layout.place", [&m = memory](Post&) {
     m.slots.swap_state();
     m.device.launch(m.slots.place_groups(m.exchange.groups_arrived()));

@@ -116,6 +116,26 @@ std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, in
   return messages;
 }
 
+std::vector<PlannedMessage> rebuild_messages(const std::vector<RankPlan>& plans, int64_t groups,
+                                             int64_t atoms) {
+  std::vector<PlannedMessage> messages;
+  for (int r = 0; r < static_cast<int>(plans.size()); ++r) {
+    const RankPlan& plan = plans[static_cast<size_t>(r)];
+    for (const int peer : plan.migrant_peers)
+      messages.push_back(
+          {Edge::kMigrants, r, peer, migrant_room(plan, peer, groups, atoms, 1).words()});
+    const auto agree = [&](int peer, int round) {
+      messages.push_back({Edge::kAgree, r, peer, kAgreementWords, round});
+    };
+    const RankTree& tree = plan.tree;
+    for (const int peer : tree.top) agree(peer, tree.round_across());
+    if (!tree.is_at_top()) agree(tree.parent, RankTree::round_up(tree.height));
+    for (const RankTree::Child& child : tree.children)
+      agree(child.rank, tree.round_down(child.height));
+  }
+  return messages;
+}
+
 LongRangePlan plan_long_range(const Setup& setup, const std::vector<RankPlan>& plans,
                               MeshSharing sharing) {
   LongRangePlan plan;

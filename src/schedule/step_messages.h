@@ -16,10 +16,14 @@ struct PlannedMessage {
   Edge edge;
   int from, to;
   int64_t words;  // of 16 bytes
+  int round = 0;  // as of MessageEnd
 };
 
-// Messages of a step, and those of a rebuild with few receivers, in a system with this number of atoms.
+// Messages of a step, and proxies, in a system with this number of atoms.
 std::vector<PlannedMessage> halo_messages(const std::vector<RankPlan>& plans, int64_t atoms);
+// Migrants and agreement, in a system with these numbers of groups and atoms.
+std::vector<PlannedMessage> rebuild_messages(const std::vector<RankPlan>& plans, int64_t groups,
+                                             int64_t atoms);
 
 // Share of a rank in the transforms of a long-range sum, and the first of the ranks with which it exchanges
 // spectra along y: itself, for slabs.

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "device/null/null_device.h"
 #include "runtime/planner.h"
+#include "schedule/agree.h"
 #include "schedule/executor.h"
 #include "schedule/forces.h"
 #include "schedule/rebuild.h"
@@ -65,7 +66,7 @@ Planner planner_of(const Case& c, Int3 tile = {1, 1, 1}) {
   return Planner(c.system, c.nonbonded, c.integrator, c.lists, c.box, c.positions, tile);
 }
 
-using Row = std::tuple<int, int, int, int64_t>;  // edge, from, to, words
+using Row = std::tuple<int, int, int, int64_t, int>;  // edge, from, to, words, round
 
 std::vector<double> atoms_of_patches(const Case& c, const PatchGrid& grid) {
   std::vector<double> atoms(static_cast<size_t>(grid.size()), 0.0);
@@ -80,10 +81,9 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, const MachineS
   const std::vector<double> atoms = atoms_of_patches(c, setup.grid);
   RankView view;
   view.ranks = machine.ranks;
-  view.plans = plan_ranks(setup.grid, share_patches(setup, atoms, machine, mesh), atoms);
+  view.plans = plan_ranks(setup.grid, share_patches(setup, atoms, machine, mesh), atoms, machine);
   view.mesh = mesh;
   std::vector<Row> rows;
-  int64_t most_migrants = 0;
   for (int rank = 0; rank < machine.ranks; ++rank) {
     view.rank = rank;
     NullDevice device;
@@ -91,19 +91,16 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, const MachineS
     memory.set_plan(view);
     const Schedule step = force_schedule(memory, view, Accumulators::kStale, Reach::kAll,
                                          Energies::kSkip, Follows::kStep);
+    const Schedule migrate = migrate_schedule(memory, view);
     const Schedule rebuild = proxies_and_lists_schedule(memory, view);
-    for (const Schedule* schedule : {&step, &rebuild})
+    const Schedule agree = agree_schedule(memory, view, nullptr);
+    for (const Schedule* schedule : {&step, &migrate, &rebuild, &agree})
       for (const Task& task : schedule->tasks())
         for (const MessageEnd& m : task.sends)
           if (m.words > 0)
-            rows.emplace_back(static_cast<int>(m.edge), rank, m.peer,
-                              static_cast<int64_t>(m.words));
-    const Schedule migrate = migrate_schedule(memory, view);
-    for (const Task& task : migrate.tasks())
-      for (const MessageEnd& m : task.sends)
-        most_migrants = std::max(most_migrants, static_cast<int64_t>(m.words));
+            rows.emplace_back(static_cast<int>(m.edge), rank, m.peer, static_cast<int64_t>(m.words),
+                              m.round);
   }
-  CHECK(planner.plan(machine, mesh).migrant_words == most_migrants);
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -111,7 +108,7 @@ std::vector<Row> scheduled(const Case& c, const Planner& planner, const MachineS
 std::vector<Row> planned(const Planner& planner, const MachineShape& machine, MeshSharing mesh) {
   std::vector<Row> rows;
   for (const PlannedMessage& m : planner.plan(machine, mesh).messages)
-    rows.emplace_back(static_cast<int>(m.edge), m.from, m.to, m.words);
+    rows.emplace_back(static_cast<int>(m.edge), m.from, m.to, m.words, m.round);
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -131,7 +128,7 @@ void messages_are_those_of_schedules() {
          {MeshSharing::kDistributed, MeshSharing::kPencils, MeshSharing::kReplicated})
       for (const MachineShape& machine :
            {MachineShape{1}, MachineShape{2}, MachineShape{3}, MachineShape{13}, MachineShape{40},
-            MachineShape{40, 4}, MachineShape{27, 1, {3, 3, 3}}}) {
+            MachineShape{40, 4}, MachineShape{100}, MachineShape{27, 1, {3, 3, 3}}}) {
         const auto found = planned(planner, machine, mesh);
         CHECK(found.empty() == (machine.ranks == 1));
         CHECK(found == scheduled(c, planner, machine, mesh));
@@ -247,6 +244,24 @@ void tiles_are_counted() {
           planned(whole, {ranks}, MeshSharing::kDistributed));
 }
 
+// On up to eight ranks each sends to each; on more, a rank of any number has a few partners in a rebuild.
+void partners_of_a_rebuild_are_few() {
+  const Planner planner = planner_of(make_case(12, 200, 1), {6, 6, 6});
+  const PatchGrid& grid = planner.setup().grid;
+  const std::vector<double> even(static_cast<size_t>(grid.size()), 24.0);
+  for (const int ranks : {2, 8, 64, 512, 4096, 16384}) {
+    const auto plans = plan_ranks(grid, bisect(grid, even, {ranks}), even);
+    std::vector<int> sent(static_cast<size_t>(ranks), 0), received = sent;
+    for (const PlannedMessage& m : rebuild_messages(plans, 373'248, 373'248)) {
+      ++sent[static_cast<size_t>(m.from)];
+      ++received[static_cast<size_t>(m.to)];
+    }
+    const int most = std::max(*std::max_element(sent.begin(), sent.end()),
+                              *std::max_element(received.begin(), received.end()));
+    CHECK(ranks <= 8 ? most == 2 * (ranks - 1) : most <= 64);
+  }
+}
+
 // 3 million atoms on 1,024 ranks.
 void thousands_of_ranks_take_seconds() {
   Case c = make_case(12, 200, 1);
@@ -269,5 +284,6 @@ int main() {
                         {"work is shared out whole", work_is_shared_out_whole},
                         {"pencils occupy more ranks", pencils_occupy_more_ranks},
                         {"tiles are counted", tiles_are_counted},
+                        {"partners of a rebuild are few", partners_of_a_rebuild_are_few},
                         {"thousands of ranks take seconds", thousands_of_ranks_take_seconds}});
 }

@@ -38,6 +38,8 @@ COLUMNS = (
     "mesh_row",
 )
 
+OF_REBUILD = ("migrants", "proxies", "agreement")  # messages
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -73,8 +75,8 @@ class Plan:
     messages:
         By what they carry ("positions") an array (n, 3): sender, receiver, bytes.  Spectra of
         pencils travel as "rows" between transforms along z and y, as "spectrum" to lines along x.
-    migrant_bytes, agreement_bytes:
-        Size of each message that every rank sends to every other at a rebuild.
+    agreement_rounds:
+        Of each message of "agreement" its round: it waits for those of earlier rounds.
     """
 
     ranks: dict[str, NDArray[np.float64]]
@@ -82,8 +84,7 @@ class Plan:
     sharing: Sharing
     method: Literal["pme", "fmm"]
     messages: dict[str, NDArray[np.int64]]
-    migrant_bytes: int
-    agreement_bytes: int
+    agreement_rounds: NDArray[np.int64]
 
     @property
     def count(self) -> int:
@@ -92,7 +93,7 @@ class Plan:
 
     def of_step(self) -> dict[str, NDArray[np.int64]]:
         """Messages of a step, without those of a rebuild."""
-        return {name: rows for name, rows in self.messages.items() if name != "proxies"}
+        return {name: rows for name, rows in self.messages.items() if name not in OF_REBUILD}
 
 
 class Planner:
@@ -148,7 +149,7 @@ class Planner:
         columns = dict(zip(COLUMNS, found["ranks"].T, strict=True))
         rows = found["messages"]
         messages = {
-            name: rows[rows[:, 0] == edge][:, 1:]
+            name: rows[rows[:, 0] == edge][:, 1:4]
             for edge, name in enumerate(found["edges"])
             if (rows[:, 0] == edge).any()
         }
@@ -164,5 +165,5 @@ class Planner:
                 is_in_row = columns["mesh_row"][sent[:, 0]] == columns["mesh_row"][sent[:, 1]]
                 messages[name], messages[of_rows] = sent[~is_in_row], sent[is_in_row]
         owners = found["owners"][:, 0]
-        sizes = found["migrant_bytes"], found["agreement_bytes"]
-        return Plan(columns, owners, mesh, self.method, messages, *sizes)
+        rounds = rows[rows[:, 0] == found["edges"].index("agreement"), 4]
+        return Plan(columns, owners, mesh, self.method, messages, rounds)

@@ -57,6 +57,7 @@ _PARTS = (
 )
 _SHARING = "work of other streams of the device"
 _OF_GRIDS = ("transforms of PME", "levels of the fast multipole method")
+_NO_MESSAGES = np.empty((0, 3), np.int64)
 _MESSAGES = ("messages of the halo", "messages of the long-range sum", "messages of rebuilds")
 
 
@@ -298,26 +299,40 @@ def _parts_of_path(graph: Graph, tables: dict[str, Any], step: Step) -> dict[str
 
 
 def _rebuild(plan: Plan, machine: Machine) -> dict[str, float]:
-    """Parts of a rebuild, us: work of the rank that has most, and messages of all to all."""
+    """Parts of a rebuild, us: work and messages of the rank that has most of them."""
     costs, has = machine.costs, plan.ranks
     pairs = has["interior_pairs"] + has["boundary_pairs"]
     atoms = has["atoms"] + has["proxy_atoms"]
     work = costs.lists.time(float(pairs.max())) + costs.rebuild.time(float(atoms.max()))
-    others = plan.count - 1
+    latency = machine.network.latency
+    if machine.island is not None and plan.count <= machine.island.size:
+        latency = machine.island.latency
     exchange = 0.0
-    if others:
-        latency = machine.network.latency
-        if machine.island is not None and plan.count <= machine.island.size:
-            latency = machine.island.latency
-        for size in (plan.migrant_bytes, plan.agreement_bytes):
-            both = costs.send.time(size) + costs.receive.time(size)
-            exchange += latency + others * max(both, 1e-3 * size / machine.network.bandwidth)
-        halo = plan.messages.get("proxies")
-        if halo is not None and len(halo):
-            sent = np.bincount(halo[:, 0], minlength=plan.count).max()
-            both = costs.send.time(float(halo[:, 2].max())) + costs.receive.time(0)
-            exchange += latency + float(sent) * both
+    for rows in (*_rounds_of_agreement(plan), plan.messages.get("migrants", _NO_MESSAGES)):
+        exchange += _exchange(rows, plan.count, machine, latency)
+    halo = plan.messages.get("proxies", _NO_MESSAGES)
+    if len(halo):
+        sent = np.bincount(halo[:, 0], minlength=plan.count).max()
+        both = costs.send.time(float(halo[:, 2].max())) + costs.receive.time(0)
+        exchange += latency + float(sent) * both
     return {"rebuilds": work, "messages of rebuilds": exchange}
+
+
+def _rounds_of_agreement(plan: Plan) -> list[NDArray[np.int64]]:
+    rows = plan.messages.get("agreement", _NO_MESSAGES)
+    return [rows[plan.agreement_rounds == number] for number in np.unique(plan.agreement_rounds)]
+
+
+def _exchange(rows: NDArray[np.int64], ranks: int, machine: Machine, latency: float) -> float:
+    """Time in which all ranks send messages and then receive them, us."""
+    if not len(rows):
+        return 0.0
+    sizes = rows[:, 2].astype(float)
+    send, receive = machine.costs.send, machine.costs.receive
+    sent = np.bincount(rows[:, 0], send.fixed + 1e-3 * send.each * sizes, ranks)
+    received = np.bincount(rows[:, 1], receive.fixed + 1e-3 * receive.each * sizes, ranks)
+    on_wire = np.bincount(rows[:, 0], 1e-3 * sizes / machine.network.bandwidth, ranks)
+    return latency + max(float(sent.max() + received.max()), float(on_wire.max()))
 
 
 def _traffic(plan: Plan, fabric: Fabric, every: int) -> tuple[float, float]:
