@@ -157,6 +157,7 @@ class Rank {
   void agree();
   void check_messages() const;  // throws where one came too late or damaged
   void check_migrants() const;
+  void check_far_migrants() const;
   void check_terms() const;
   void make_room(Faults faults);
   void make_room_for_messages();

@@ -109,6 +109,7 @@ void Rank::fit_messages() {
     make_room_for_messages();
   }
   check_messages();
+  check_far_migrants();
   check_terms();
 }
 
@@ -214,6 +215,11 @@ void Rank::check_messages() const {
   if (agreed_.faults.damaged) throw Error(describe_damaged(agreed_.faults.damaged));
 }
 
+void Rank::check_far_migrants() const {
+  if (const int32_t atom = agreed_.faults.far_migrant)
+    throw Blowup(list_step(), atom - 1, Blowup::Cause::kFarMigrant);
+}
+
 void Rank::check_migrants() const {
   if (agreed_.faults.message_overflow & kMigrantMessage)
     throw Error(
@@ -257,8 +263,7 @@ void Rank::undo_epoch() {
     return step && (!f.violation_step || step <= f.violation_step);
   };
   if (before_violation(f.blowup_step) || before_violation(f.constraint_step)) fail();
-  if (f.far_migrant && !f.violation_step)
-    throw Blowup(list_step(), f.far_migrant - 1, Blowup::Cause::kFarMigrant);
+  if (!f.violation_step) check_far_migrants();
   check_terms();
   if (f.violation_step - 1 <= list_step()) fail();
   ++early_rebuilds_;
