@@ -407,7 +407,7 @@ def test_without_go_there_is_nothing(
         assert viewer.is_ended()
     with Viewer(server.port, go=False) as viewer:
         assert viewer.is_ended()
-    assert any("GO within 0.2 s" in text for text in told)
+    until(lambda: any("GO within 0.2 s" in text for text in told))
     with Viewer(server.port):
         until(lambda: server.is_connected)
         with Viewer(server.port, go=False) as second:
