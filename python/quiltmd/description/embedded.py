@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import frozen
+from .element_atoms import ElementAtoms, places_of
 from .nonbonded import Nonbonded
-from .parts import Part
 
 F64 = npt.NDArray[np.float64]
 _FEWEST = 5  # values of a table
@@ -101,14 +101,8 @@ class EmbeddedFunctions:
         InputError
             If the potential does not have an element.
         """
-        names, numbers = np.unique(np.asarray(elements, dtype=np.str_), return_inverse=True)
-        missing = [str(name) for name in names if str(name) not in self.elements]
-        if missing:
-            raise InputError(
-                f"the potential has no element {missing[0]!r}; it has {', '.join(self.elements)}"
-            )
-        places = [self.elements.index(str(name)) for name in names]
-        return EmbeddedAtoms(self.only(places), numbers.astype(np.int32))
+        places, types = places_of(elements, self.elements)
+        return EmbeddedAtoms(self.only(places), types)
 
     def only(self, places: Sequence[int]) -> EmbeddedFunctions:
         """The functions of only the elements at these places."""
@@ -129,7 +123,7 @@ class EmbeddedFunctions:
 
 
 @dataclass(frozen=True, eq=False)
-class EmbeddedAtoms(Part):
+class EmbeddedAtoms(ElementAtoms):
     """All atoms of a System as embedded atoms.
 
     Attributes
@@ -146,29 +140,7 @@ class EmbeddedAtoms(Part):
     types: npt.ArrayLike
 
     def __post_init__(self) -> None:
-        types = np.asarray(self.types)
-        if types.dtype.kind not in "iu" or types.ndim != 1:
-            raise InputError("types of embedded atoms must be a row of whole numbers")
-        count = len(self.functions.elements)
-        if len(types) and not (types.min() >= 0 and types.max() < count):
-            raise InputError(f"types of embedded atoms must be from 0 to {count - 1}")
-        object.__setattr__(self, "types", frozen(types.astype(np.int32)))
-
-    def check(self, system: Any) -> None:
-        """InputError if atoms have no type, or if pairs are excluded."""
-        if len(np.asarray(self.types)) != system.atoms:
-            raise InputError(
-                f"{len(np.asarray(self.types))} embedded atoms, but the system has {system.atoms}"
-            )
-        if len(system.exclusions) or len(system.sites):
-            raise InputError(
-                "embedded atoms interact with all their neighbours: leave out exclusions, and with "
-                "them bonds, and virtual sites"
-            )
-
-    def tiled(self, copies: int) -> EmbeddedAtoms:
-        """The part for several copies of the System, one after the other."""
-        return replace(self, types=np.tile(np.asarray(self.types), copies))
+        self.check_types(len(self.functions.elements))
 
     def arrays(self, system: Any) -> dict[str, Any]:
         """Arrays for the core."""

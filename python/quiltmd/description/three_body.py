@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import frozen
+from .element_atoms import ElementAtoms, places_of
 from .nonbonded import Nonbonded
-from .parts import Part
 
 F64 = npt.NDArray[np.float64]
 _LARGEST = 1e30  # of a parameter
@@ -189,23 +189,17 @@ class ThreeBodyPotential:
         InputError
             If the potential does not have an element.
         """
-        names, numbers = np.unique(np.asarray(elements, dtype=np.str_), return_inverse=True)
-        missing = [str(name) for name in names if str(name) not in self.elements]
-        if missing:
-            raise InputError(
-                f"the potential has no element {missing[0]!r}; it has {', '.join(self.elements)}"
-            )
-        places = [self.elements.index(str(name)) for name in names]
+        places, types = places_of(elements, self.elements)
         only = replace(
             self,
-            elements=tuple(map(str, names)),
+            elements=tuple(self.elements[place] for place in places),
             parameters=np.asarray(self.parameters)[np.ix_(places, places, places)],
         )
-        return ThreeBodyAtoms(only, numbers.astype(np.int32))
+        return ThreeBodyAtoms(only, types)
 
 
 @dataclass(frozen=True, eq=False)
-class ThreeBodyAtoms(Part):
+class ThreeBodyAtoms(ElementAtoms):
     """All atoms of a System as atoms of a three-body potential.
 
     Attributes
@@ -222,30 +216,7 @@ class ThreeBodyAtoms(Part):
     types: npt.ArrayLike
 
     def __post_init__(self) -> None:
-        types = np.asarray(self.types)
-        if types.dtype.kind not in "iu" or types.ndim != 1:
-            raise InputError("types of a three-body potential must be a row of whole numbers")
-        count = len(self.potential.elements)
-        if len(types) and not (types.min() >= 0 and types.max() < count):
-            raise InputError(f"types of a three-body potential must be from 0 to {count - 1}")
-        object.__setattr__(self, "types", frozen(types.astype(np.int32)))
-
-    def check(self, system: Any) -> None:
-        """InputError if atoms have no type, or if pairs are excluded."""
-        if len(np.asarray(self.types)) != system.atoms:
-            raise InputError(
-                f"{len(np.asarray(self.types))} atoms of a three-body potential, but the system "
-                f"has {system.atoms}"
-            )
-        if len(system.exclusions) or len(system.sites):
-            raise InputError(
-                "atoms of a three-body potential interact with all their neighbours: leave out "
-                "exclusions, and with them bonds, and virtual sites"
-            )
-
-    def tiled(self, copies: int) -> ThreeBodyAtoms:
-        """The part for several copies of the System, one after the other."""
-        return replace(self, types=np.tile(np.asarray(self.types), copies))
+        self.check_types(len(self.potential.elements))
 
     def arrays(self, system: Any) -> dict[str, Any]:
         """Arrays for the core."""
