@@ -119,18 +119,8 @@ def system_fields(
     bonds = [] if added is None else [added.links]
     links = np.concatenate([*terms.links(), *bonds, constraints, site_links(site_arrays["sites"])])
     molecules = molecule_of_atom(atoms, links)
-    for force, (members, _) in tables:
-        if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
-            _refuse_images(force, getattr(force, _KINDS[type(force).__name__].periodic)())
-        else:
-            _refuse_distant_terms(force, members, molecules)
-    for one in free:
-        if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
-            _refuse_images(one, one.usesPeriodicBoundaryConditions())
-    if _method(forces) not in ("NoCutoff", "CutoffNonPeriodic"):
-        custom_terms.refuse_distant(free, added, molecules)
-    if (molecules[map_terms["cmaps"]] != molecules[map_terms["cmaps"][:, :1]]).any():
-        raise InputError(f"{maps.FORCE}: a term joins different molecules")
+    _refuse_unsuited_terms(forces, tables, free, added, molecules)
+    _refuse_maps_across(map_terms, molecules)
     special = custom.pair_terms(forces, molecules)
     atom_fields = _nonbonded_fields(
         _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms, values
@@ -160,6 +150,24 @@ def system_fields(
         **atom_fields,
         **by_types,
     }
+
+
+def _refuse_unsuited_terms(forces: Any, tables: Any, free: Any, added: Any, molecules: Any) -> None:
+    """Refuses periodic images of terms without a box, and terms across molecules in one."""
+    if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
+        for force, _ in tables:
+            _refuse_images(force, getattr(force, _KINDS[type(force).__name__].periodic)())
+        for force in free:
+            _refuse_images(force, force.usesPeriodicBoundaryConditions())
+        return
+    for force, (members, _) in tables:
+        _refuse_distant_terms(force, members, molecules)
+    custom_terms.refuse_distant(free, added, molecules)
+
+
+def _refuse_maps_across(map_terms: Any, molecules: Any) -> None:
+    if (molecules[map_terms["cmaps"]] != molecules[map_terms["cmaps"][:, :1]]).any():
+        raise InputError(f"{maps.FORCE}: a term joins different molecules")
 
 
 def _bonded_terms(forces: Any, tables: Any, count: int) -> TermTable:
