@@ -73,7 +73,7 @@ build: $(READY)
 	@mv $@.begun $@
 
 .venv/.ready: .venv/.built tests/data-packages.txt
-	$(RUN) -m $(INSTALL) 'quiltmd[test,lint]'
+	$(RUN) -m $(INSTALL) 'quiltmd[test,test-recent,lint]'
 	$(RUN) -m $(INSTALL) --no-deps -r tests/data-packages.txt
 	@touch $@
 
