@@ -218,6 +218,7 @@ def test_a_run_continues_from_its_checkpoint(step: int) -> None:
         ("PRINT ARG=d STRIDE=10 FILE=a.gz", "without .gz"),
         ("METAD WALKERS_MPI ARG=d PACE=10", "WALKERS_DIR"),
         ("METAD ...\n ARG=d", "has no end"),
+        ("INCLUDE FILE=plumed.dat", "plumed.dat: the PLUMED input includes itself"),
         ("PBMETAD ARG=d PACE=10 HEIGHT=1 SIGMA=1", "give FILE"),
         ("c: COORDINATION GROUPA=1 GROUPB=2 R_0=1 NLIST NL_CUTOFF=2 NL_STRIDE=9", "NLIST is not"),
         ("COMMITTOR ARG=d STRIDE=10", "cannot stop a run"),
@@ -268,6 +269,11 @@ def test_faults_are_named(water: tuple[System, State], monkeypatch: pytest.Monke
         simulation(water, Plumed(write("e: ENERGY\nRESTRAINT ARG=e KAPPA=1 AT=0\n")))
     with pytest.raises(QuiltError, match=r"plumed\.dat: the PLUMED input cannot be read"):
         Plumed("none/plumed.dat")
+    with pytest.raises(QuiltError, match=r"plumed\.dat: the PLUMED input has no actions"):
+        Plumed(write("# nothing\n"))
+    one = write("d: DISTANCE ATOMS=1,7\nRESTRAINT ARG=d KAPPA=1 AT=0\n")
+    with pytest.raises(QuiltError, match="temperature must be positive, and is -3 K"):
+        Plumed(one, temperature=-3)
     factory = quiltmd.ExternalFactory("quiltmd:Plumed", None, {"file": str(one)})
     with pytest.raises(QuiltError, match="cannot run in another process"):
         simulation(water, factory, device="worker:cpu")
@@ -285,18 +291,24 @@ def test_faults_are_named(water: tuple[System, State], monkeypatch: pytest.Monke
 def test_a_configuration_names_the_input(alanine: tuple[Path, Path]) -> None:
     text = "t: TORSION ATOMS=5,7,9,15\nMETAD ARG=t PACE=10 HEIGHT=1 SIGMA=0.3 BIASFACTOR=5\n"
     path = write(text + "PRINT ARG=t STRIDE=10 FILE=COLVAR\n")
+    of_plumed = {
+        "kind": "plumed",
+        "file": path,
+        "options": {"update_every": 10, "atoms": "solute"},
+    }
     settings: dict[str, Any] = {
         "system": {"topology": alanine[0], "coordinates": alanine[1]},
         "integrator": {"seed": 3, "timestep": 0.002},
         "run": {"steps": 25, "device": "cpu"},
         "output": {"dir": "out", "trajectory_every": 0, "final": [], "log_terms": True},
-        "external": [
-            {"kind": "plumed", "file": path, "options": {"update_every": 10, "atoms": "solute"}}
-        ],
+        "external": [of_plumed],
     }
     runner.start(build_config(settings))
     assert len(np.loadtxt("HILLS")) == 2  # with kT of the heat bath, which BIASFACTOR needs
+    runner.resume("out", {("run", "steps"): 35})
+    assert len(np.loadtxt("HILLS")) == 3
     assert "plumed" in Path("out/log.csv").read_text().splitlines()[0].split(",")
-    for wrong in ({"kind": "plumed"}, {"kind": "python"}, {"kind": "python", "file": path}):
+    of_python: dict[str, Any] = {"kind": "python", "file": path}
+    for wrong in ({"kind": "plumed"}, {"kind": "python"}, of_python, of_plumed | {"path": "."}):
         with pytest.raises(QuiltError, match="needs `f"):
             build_config(settings | {"external": [wrong]})

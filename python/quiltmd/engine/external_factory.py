@@ -64,7 +64,8 @@ class ExternalFactory:
         try:
             made = function(**self.options)
         except Exception as error:
-            raise QuiltError(f"{where}: {type(error).__name__}: {error}") from error
+            kind = "" if isinstance(error, QuiltError) else f"{type(error).__name__}: "
+            raise QuiltError(f"{where}: {kind}{error}") from error
         if not isinstance(made, ExternalForce):
             raise QuiltError(f"{where}: it returns {type(made).__name__}, not an ExternalForce")
         return made

@@ -76,8 +76,11 @@ class Plumed(ExternalForce):
         self.file, self.atoms, self.name, self.outside = Path(file), atoms, name, outside
         self.update_every = whole_number("update_every", update_every)
         self._temperature, self._log = temperature, log
-        self._kernel = kernel
+        if temperature is not None and not real_number("temperature", temperature, "K") > 0:
+            raise QuiltError(f"temperature must be positive, and is {temperature} K")
         self._actions = read_actions(self.file)
+        if not self._actions:
+            raise QuiltError(f"{self.file}: the PLUMED input has no actions")
         check_actions(self._actions, max(1, self.update_every))
         self._make = _maker(kernel)
         self._plumed: Any = None

@@ -82,11 +82,15 @@ class Action:
         return [] if given is None else given.split(",")
 
 
-def read_actions(path: Path) -> list[Action]:
+def read_actions(path: Path, above: tuple[Path, ...] = ()) -> list[Action]:
     """The actions of an input file, with those of files that it includes.
 
-    Raises QuiltError if a file cannot be read.
+    `above` are the files that include it.  Raises QuiltError if a file cannot be read, or includes
+    itself.
     """
+    above = (*above, path.resolve())
+    if above[-1] in above[:-1]:
+        raise QuiltError(f"{path}: the PLUMED input includes itself")
     found = []
     for line in _lines(path):
         words = _words(line)
@@ -94,7 +98,7 @@ def read_actions(path: Path) -> list[Action]:
             break
         values = dict(word.split("=", 1) for word in words[1:] if "=" in word)
         if words[0] == "INCLUDE":
-            found += read_actions(Path(values.get("FILE", "")))
+            found += read_actions(Path(values.get("FILE", "")), above)
         else:
             found.append(Action(words[0], values, line))
     return found

@@ -40,8 +40,8 @@ class ExternalSection(FactorySection):
 
     @model_validator(mode="after")
     def _has_its_source(self) -> ExternalSection:
-        if self.kind == "plumed" and (self.file is None or self.factory):
-            raise ValueError("kind = 'plumed' needs `file`, and has no `factory`")
+        if self.kind == "plumed" and (self.file is None or self.factory or self.path):
+            raise ValueError("kind = 'plumed' needs `file`, and has no `factory` and no `path`")
         if self.kind == "python" and (self.file is not None or not self.factory):
             raise ValueError("kind = 'python' needs `factory`, and has no `file`")
         if self.extent is not None and self.region is None:

@@ -33,7 +33,8 @@ class FactorySection(Section):
     @field_validator("factory")
     @classmethod
     def _names_a_function(cls, text: str) -> str:
-        if _FACTORY.fullmatch(text) is None:
+        is_default = text == cls.model_fields["factory"].default  # as config.toml of a run has it
+        if not is_default and _FACTORY.fullmatch(text) is None:
             raise ValueError('must be "module:function"')
         return text
 

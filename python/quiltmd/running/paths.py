@@ -27,7 +27,8 @@ def make_absolute(settings: dict[str, Any], folder: Path) -> None:
         if isinstance(section, dict):
             section |= {key: _from(folder, section[key]) for key in keys if key in section}
     for table in (*tables_of(settings, "reporter"), *tables_of(settings, "external")):
-        table["path"] = os.path.normpath(folder / str(table.get("path", "")))
+        if table.get("factory") or "path" in table:
+            table["path"] = os.path.normpath(folder / str(table.get("path", "")))
         if "file" in table:
             table["file"] = _from(folder, table["file"])
 
