@@ -206,6 +206,8 @@ def test_everything_else_is_refused_by_name(tmp_path: Path, text: str, why: str)
         ("colvar {\n name e\n width 0\n}\n", "width must be"),
         ("colvar {\n name e\n gyration { atoms { atomNumbers 0 } }\n}\n", "not the number of an"),
         ("harmonic {\n colvars d\n colvars d\n}\n", "colvars is there twice"),
+        ("harmonic {\n colvars dd\n centers 1\n}\n", "there is no colvar 'dd'"),
+        ("harmonicWalls {\n colvars d e\n upperWalls 1 2\n}\n", "there is no colvar 'e'"),
     ],
 )
 def test_faults_are_named_with_their_line(tmp_path: Path, text: str, why: str) -> None:

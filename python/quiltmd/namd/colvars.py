@@ -91,7 +91,8 @@ class _Reader:
 
     def __init__(self, control: Control, file: str) -> None:
         self._control, self._file = control, file
-        self._variables: dict[str, _Variable] = {}
+        self._variables: dict[str, _Variable] = {}  # that are supported
+        self._names_of_all: set[str] = set()
         self._biased: dict[str, int] = {}
 
     def read(self) -> None:
@@ -146,8 +147,9 @@ class _Reader:
 
     def _add_variable(self, block: _Block) -> None:
         name, _ = block.values.pop("name", ("", 0))
-        if not re.match(NAME, name) or name in self._variables:
+        if not re.match(NAME, name) or name in self._names_of_all:
             raise self._error(block.line, f"a colvar needs a name of its own, not '{name}'")
+        self._names_of_all.add(name)
         width = self._number(block, "width", 1.0)
         self._refuse_others(block, None)
         if len(block.blocks) != 1 or block.blocks[0].name not in _COMPONENTS:
@@ -212,7 +214,7 @@ class _Reader:
             end = round(steps * timestep, 12)
         self._refuse_others(block, set())
         for index, name in enumerate(names):
-            if name not in self._variables:
+            if name not in self._variables:  # refused
                 continue
             at = self._shown(name, centres[index])
             if path:
@@ -233,7 +235,7 @@ class _Reader:
             raise self._error(block.line, "harmonicWalls needs lowerWalls or upperWalls")
         self._refuse_others(block, set())
         for index, name in enumerate(names):
-            if name not in self._variables:
+            if name not in self._variables:  # refused
                 continue
             bounds = {key: self._shown(name, values[index]) for key, values in walls.items()}
             is_angle = self._variables[name].unit == _DEGREE
@@ -274,12 +276,16 @@ class _Reader:
         self._control.add("restraint", **table)
 
     def _names(self, block: _Block) -> list[str]:
-        """The variables of a bias, of which those that are refused are passed over."""
+        """The variables of a bias, all of which are in the file."""
         text, line = block.values.pop("colvars", ("", block.line))
         block.values.pop("name", None)
         if not text:
             raise self._error(line, f"{block.name} needs colvars")
-        return text.split()
+        names = text.split()
+        for name in names:
+            if name not in self._names_of_all:
+                raise self._error(line, f"there is no colvar '{name}'")
+        return names
 
     def _number(self, block: _Block, key: str, default: float) -> float:
         text, line = block.values.pop(key, (str(default), block.line))
