@@ -11,21 +11,27 @@ from typing import Any
 import lammps_figures
 import numpy as np
 import pytest
-from boxes import BAR, digest, engine, relative_rms, stopped_and_not
+from boxes import relative_rms
 from lammps_figures import ELEMENTS, METALS, crystal, potential, types
+from many_body_checks import (
+    CALM,
+    HASTY,
+    check_conservation,
+    check_derivatives,
+    check_pressure,
+    check_ranks,
+    check_restart,
+    check_tiled,
+)
 
 import quiltmd
 from quiltmd import (
-    CellRescaling,
     InputError,
-    LangevinMiddle,
     QuiltError,
     Simulation,
     State,
     System,
-    VelocityVerlet,
 )
-from quiltmd.engine.reference import reference_virial
 
 FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_figures.FIGURES.read_text())
 
@@ -54,10 +60,7 @@ def test_energy_forces_and_pressure_are_those_of_lammps(tmp_path: Path, name: st
     assert simulation.energies()["many-body"] == pytest.approx(expected["energy"], rel=1e-6)
     assert simulation.energies()["nonbonded"] == simulation.energies()["potential"]
     assert relative_rms(simulation.forces(), expected["forces"]) < 5e-6
-    volume = np.prod(np.diag(state.box))
-    for virial in (simulation.virial(), reference_virial(system, state)):
-        found = (virial * BAR / volume)[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
-        assert found == pytest.approx(expected["pressure"], abs=1)
+    check_pressure(system, state, expected["pressure"], within=1)
 
 
 @pytest.mark.parametrize("name", METALS)
@@ -68,81 +71,24 @@ def test_lammps_still_says_so(name: str) -> None:
 
 
 def test_forces_and_virial_are_derivatives(tmp_path: Path) -> None:
-    system, state = metal(tmp_path, "fs")
-    _, forces = quiltmd.reference(system, state)
-    step = 1e-5
-
-    def energy(positions: Any, box: Any = state.box) -> float:
-        return quiltmd.reference(system, State.start(system, positions, box))[0]["potential"]
-
-    for atom, axis in ((0, 0), (41, 1), (100, 2)):
-        moved = np.zeros_like(state.positions)
-        moved[atom, axis] = step
-        slope = (energy(state.positions + moved) - energy(state.positions - moved)) / (2 * step)
-        assert -slope == pytest.approx(forces[atom, axis], rel=1e-6)
-    strained = [energy(state.positions * (1 + by), state.box * (1 + by)) for by in (step, -step)]
-    trace = np.trace(reference_virial(system, state))
-    assert -(strained[0] - strained[1]) / (2 * step) == pytest.approx(trace, rel=1e-6)
+    check_derivatives(*metal(tmp_path, "fs"), ((0, 0), (41, 1), (100, 2)))
 
 
-# Lists that live as long as they are meant to, and lists whose buffer atoms leave again and again.
-@pytest.mark.parametrize("lists", [(8, 0.08), (20, 0.02)], ids=["calm", "hasty"])
+@pytest.mark.parametrize("lists", [(CALM, 0.08), (HASTY, 0.02)], ids=["calm", "hasty"])
 def test_no_bit_depends_on_ranks(tmp_path: Path, lists: tuple[int, float]) -> None:
-    system, state = metal(tmp_path, "setfl", cells=7, displaced=0.3)
-    cores = [
-        engine(
-            system,
-            state,
-            system.nonbonded,
-            VelocityVerlet(timestep=0.002),
-            ranks=ranks,
-            list_life=lists[0],
-            list_buffer=lists[1],
-        )
-        for ranks in (1, 2, 3, 5)
-    ]
-    for core in cores:
-        core.run(45)
-    assert (cores[0].describe()["early_rebuilds"] > 0) == (lists[0] == 20)
-    assert len({digest(core) for core in cores}) == 1
-    for core in cores[1:]:
-        assert core.energies() == cores[0].energies()
-        assert (core.forces() == cores[0].forces()).all()
-    assert cores[-1].force_sum() == (0, 0, 0)
+    check_ranks(*metal(tmp_path, "setfl", cells=7, displaced=0.3), *lists)
 
 
 def test_a_restart_at_constant_pressure_goes_on(tmp_path: Path) -> None:
-    system, state = metal(tmp_path, "setfl", cells=4)
-
-    def made(ranks: int) -> Simulation:
-        return Simulation(
-            system,
-            state,
-            integrator=LangevinMiddle(temperature=300, timestep=0.002, seed=3),
-            barostat=CellRescaling(pressure=1.0, compressibility=1e-6, seed=4, every=4),
-            device="cpu",
-            ranks=ranks,
-        )
-
-    whole, _ = stopped_and_not(made, tmp_path)
-    assert (np.asarray(whole.state().box) != np.asarray(state.box)).any()
+    check_restart(*metal(tmp_path, "setfl", cells=4), 0.002, tmp_path)
 
 
 def test_energy_is_conserved(tmp_path: Path) -> None:
-    system, state = metal(tmp_path, "funcfl", cells=4, displaced=0.2)
-    simulation = Simulation(system, state, integrator=VelocityVerlet(timestep=0.001))
-    simulation.run(200)
-    before = simulation.energies()
-    simulation.run(600)
-    assert before["kinetic"] / system.atoms > 1
-    assert abs(simulation.energies()["total"] - before["total"]) / system.atoms < 1e-3
+    check_conservation(*metal(tmp_path, "funcfl", cells=4, displaced=0.2), 0.001, settle=200)
 
 
 def test_tiled_crystals_have_the_energy_of_their_cells(tmp_path: Path) -> None:
-    system, state = metal(tmp_path, "setfl")
-    once = Simulation(system, state).energies()["many-body"]
-    larger = Simulation(system.tile(2, 1, 1), state.tile(2, 1, 1)).energies()["many-body"]
-    assert larger == pytest.approx(2 * once, rel=1e-7)
+    check_tiled(*metal(tmp_path, "setfl"), within=1e-7)
 
 
 def test_charges_and_pairs_act_beside_embedding(tmp_path: Path) -> None:
