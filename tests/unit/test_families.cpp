@@ -21,6 +21,7 @@
 #include "runtime/rank.h"
 #include "schedule/forces.h"
 #include "transport/local/local_transport.h"
+#include "verlet.h"
 #include "watched_device.h"
 
 using namespace quiltmd;
@@ -60,13 +61,7 @@ Prepared make_metal() {
   nonbonded.cutoff = kEmbeddedCutoff;
   nonbonded.electrostatics = Electrostatics::kCutoff;
   nonbonded.alpha = 0;
-  IntegratorSettings integrator;
-  integrator.integrator = {"velocity_verlet",
-                           {{"timestep", 0.002},
-                            {"long_range_every", int64_t{1}},
-                            {"remove_com_every", int64_t{0}},
-                            {"resting_axes", int64_t{0}},
-                            {"constraint_tolerance", 1e-6}}};
+  const IntegratorSettings integrator = velocity_verlet(0.002);
   ListSettings lists;
   lists.life = 6;
   p.setup =

@@ -13,6 +13,7 @@
 #include "one_rank.h"
 #include "runtime/rank.h"
 #include "transport/local/local_transport.h"
+#include "verlet.h"
 
 using namespace quiltmd;
 using namespace quiltmd::test;
@@ -43,13 +44,7 @@ Prepared make_gas() {
   nonbonded.cutoff = 0.6;
   nonbonded.electrostatics = Electrostatics::kCutoff;
   nonbonded.alpha = 0;
-  IntegratorSettings integrator;
-  integrator.integrator = {"velocity_verlet",
-                           {{"timestep", 0.0005},
-                            {"long_range_every", int64_t{1}},
-                            {"remove_com_every", int64_t{0}},
-                            {"resting_axes", int64_t{0}},
-                            {"constraint_tolerance", 1e-6}}};
+  const IntegratorSettings integrator = velocity_verlet(0.0005);
   ListSettings lists;
   lists.life = 12;
   Box box{};

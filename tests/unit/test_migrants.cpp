@@ -15,6 +15,7 @@
 #include "runtime/describe_blowup.h"
 #include "runtime/rank.h"
 #include "transport/local/local_transport.h"
+#include "verlet.h"
 
 using namespace quiltmd;
 using namespace quiltmd::test;
@@ -46,13 +47,7 @@ Prepared make_gas(int ranks) {
   nonbonded.cutoff = 0.6;
   nonbonded.electrostatics = Electrostatics::kCutoff;
   nonbonded.alpha = 0;
-  IntegratorSettings integrator;
-  integrator.integrator = {"velocity_verlet",
-                           {{"timestep", 0.002},
-                            {"long_range_every", int64_t{1}},
-                            {"remove_com_every", int64_t{0}},
-                            {"resting_axes", int64_t{0}},
-                            {"constraint_tolerance", 1e-6}}};
+  const IntegratorSettings integrator = velocity_verlet(0.002);
   p.setup = make_setup(with_groups(s), nonbonded, integrator, {}, Box{kBox, 0, kBox, 0, 0, kBox});
   std::vector<double> atoms(static_cast<size_t>(p.setup.grid.size()), 0);
   for (const Vec3d& x : p.state.positions)
