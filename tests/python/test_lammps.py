@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from damage import fuzz
 from lammps_figures import METALS, crystal, potential, types
+from typer.testing import CliRunner
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, Simulation, State, System
+from quiltmd.commands.cli import app
 from quiltmd.inputs import describe
 from quiltmd.inputs.control_files import is_control, read_control
 
@@ -89,6 +92,13 @@ def test_the_benchmark_of_lennard_jones_has_its_energy(tmp_path: Path) -> None:
     energy = Simulation(system, state).energies()["lj"] / ARGON_EPSILON / system.atoms
     assert energy == pytest.approx(-6.7733681, abs=1e-6)
     assert state.box[0, 0] == pytest.approx(ARGON_SIGMA * 5 * (4 / 0.8442) ** (1 / 3), rel=1e-12)
+
+
+def test_a_script_alone_is_topology_and_coordinates(tmp_path: Path) -> None:
+    script = str(write(tmp_path, LJ))
+    found = CliRunner().invoke(app, ["energy", script, "--json", "--threads", "1"])
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["atoms"] == 500
 
 
 def test_settings_of_reduced_units(tmp_path: Path) -> None:

@@ -37,8 +37,8 @@ def analyse(
         list[Path],
         typer.Argument(
             metavar="RUN...",
-            help="Folders of a run for each state, of a replica exchange between the states, of an "
-            "expanded ensemble, or of runs with nonequilibrium switching.",
+            help="Folders of several runs, one for each state or each nonequilibrium switching; "
+            "or the folder of a replica exchange between the states, or of an expanded ensemble.",
         ),
     ],
     discard: Annotated[

@@ -73,7 +73,7 @@ def with_all_inputs(files: list[Path] | None, settings: Settings) -> Settings:
 
 
 def with_structure(settings: Settings) -> Settings:
-    """Settings in which a PDB or mmCIF file alone is both topology and coordinates."""
+    """Settings in which a file alone is both topology and coordinates: PDB, mmCIF, LAMMPS."""
     topology, coordinates = INPUTS
     if coordinates in settings or topology not in settings or not is_structure(settings[topology]):
         return settings

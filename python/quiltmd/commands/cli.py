@@ -43,7 +43,7 @@ def common(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """Quilt: molecular dynamics of biomolecules."""
+    """Quilt: molecular dynamics of biomolecules, coarse-grained models and metals."""
     from ..running.progress import show_warnings
 
     show_warnings()

@@ -77,7 +77,7 @@ def energy(
         typer.Option(
             metavar="FILE",
             help="Evaluate every frame of a trajectory (DCD, XTC, TRR, NetCDF, ...) and print CSV; "
-            "COORDINATES give the box if the trajectory has none.",
+            "if the trajectory has no box, it is that of COORDINATES.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -77,7 +77,7 @@ def exchange(
 ) -> None:
     """Run replica exchange: temperatures, REST2 or alchemical states.
 
-    The configuration is that of quiltmd run with a section [exchange], a TOML file; exit statuses
+    CONFIG is a TOML file as for quiltmd run, with an additional section [exchange].  Exit statuses
     are those of quiltmd run.
     Under mpirun the replicas are assigned to the processes, and the first process reads and writes
     all files.  --analyse prints acceptance and round trips and draws exchange.png.  --demux sorts

@@ -64,8 +64,8 @@ def run(
 ) -> None:
     """Run a simulation, or continue one from its checkpoint.
 
-    Settings come from a file, from options, or from both; options override the file, but not
-    the settings of its stages.
+    Settings come from a file, from options, or from both; options override the file,
+    except settings in its [[stage]] tables.
 
     A control file of another program is translated: settings that have no effect in Quilt are
     listed, and unsupported settings are refused.

@@ -161,8 +161,8 @@ _Compressibility = Annotated[float, Field(ge=0, le=1), Unit("1/bar")]
 Compressibility = Annotated[
     _Compressibility | tuple[_Compressibility, ...],
     Field(
-        description="Isothermal compressibility, 1/bar: one value, or one for each set of axes "
-        "that the coupling scales by the same factor.",
+        description="Isothermal compressibility, 1/bar: one value for all axes, or two (xy, z) "
+        "with semi-isotropic, three (x, y, z) with anisotropic coupling.",
     ),
 ]
 Coupling = Annotated[

@@ -57,7 +57,7 @@ class Workers:
         Suppress the warning that messages between ranks on several hosts are not encrypted.
     patience:
         A device is declared hung if a segment of the run takes longer than fifty times the expected
-        time, but never before this time, s; only with spares.
+        time, and longer than this time, s; only with spares.
     spares:
         Devices that replace a lost one, in this order.
     verify:
@@ -91,7 +91,7 @@ class Workers:
         default=10.0,
         gt=0,
         description="A device is declared hung if a segment of the run (half a second of steps) "
-        "takes longer than fifty times the expected time, but never before this time, s; needs "
+        "takes longer than fifty times the expected time, and longer than this time, s; needs "
         "spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(

@@ -366,8 +366,9 @@ def topology_format(topology: Path) -> TopologyFormat | None:
 
 
 def is_structure(topology: Path) -> bool:
-    """Whether a file is a topology and has coordinates: PDB and mmCIF."""
-    return os.path.isfile(topology) and topology_format(topology) is openmm_files.STRUCTURE
+    """Whether a file is a topology and has coordinates: PDB, mmCIF, scripts of LAMMPS."""
+    with_coordinates = (openmm_files.STRUCTURE, SCRIPT)
+    return os.path.isfile(topology) and topology_format(topology) in with_coordinates
 
 
 def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ...]:

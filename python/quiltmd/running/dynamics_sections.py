@@ -259,7 +259,8 @@ class BarostatSection(_Barostats):  # type: ignore[misc]
 
     compressibility: tuple[Annotated[float, Unit("1/bar")], ...] = Field(
         default=(4.5e-5,),
-        description="Isothermal compressibility, 1/bar; 0 keeps the axes fixed.",
+        description="Isothermal compressibility, 1/bar: one value for all axes, or two (xy, z) "
+        "with semi-isotropic, three (x, y, z) with anisotropic coupling; 0 keeps an axis fixed.",
     )
     every: BarostatEvery | None = Field(
         default=None,

@@ -31,10 +31,13 @@ class ExternalSection(FactorySection):
     factory: str = Field(default="", description='Module and function, "module:function".')
     region: str | None = Field(
         default=None,
-        description="Whole molecules whose inner forces it replaces.",
+        description="Whole molecules between whose atoms this force replaces all interactions.",
     )
     extent: Nanometres | None = Field(
-        default=None, gt=0, description="Largest distance of these atoms from their middle, nm."
+        default=None,
+        gt=0,
+        description="Largest distance between the first atom of the first molecule of the region "
+        "and the first atom of each other molecule, nm.",
     )
     file: AbsolutePath | None = Field(default=None, description="Input of PLUMED.")
 

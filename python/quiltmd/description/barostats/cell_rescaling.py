@@ -32,8 +32,8 @@ class CellRescaling(Relaxation):
         Relaxation time of the box, ps.
     compressibility:
         Isothermal compressibility, 1/bar; that of water by default.  It determines how fast the box
-        relaxes, not its mean.  With several sets of axes (see `coupling`) one value for each may be
-        given; 0 keeps the axes of a set fixed.
+        relaxes, not its mean.  One value for all axes, or two (xy, z) with
+        "semi-isotropic", three (x, y, z) with "anisotropic" coupling; 0 keeps an axis fixed.
     coupling:
         Axes that are scaled by the same factor: "isotropic", all; "semi-isotropic", x and y, with z
         independent (membranes); "anisotropic", none.  The angles of the box change only as this

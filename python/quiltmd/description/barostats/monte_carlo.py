@@ -32,8 +32,9 @@ class MonteCarloBarostat(Barostat):
         Reference pressure, bar.
     compressibility:
         Isothermal compressibility, 1/bar; that of water by default.  It determines the width of
-        proposals, and has no influence on the ensemble.  With several sets of axes (see `coupling`)
-        one value for each may be given; 0 keeps the axes of a set fixed.
+        proposals, and has no influence on the ensemble.  One value for all axes, or two
+        (xy, z) with "semi-isotropic", three (x, y, z) with "anisotropic" coupling; 0 keeps an axis
+        fixed.
     coupling:
         Axes that are scaled by the same factor, as in `CellRescaling`; each proposal scales one
         set, chosen at random.
