@@ -25,21 +25,33 @@ NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
 # Atoms leave the buffer of these lists: epochs are run again.
 HASTY: dict[str, Any] = {"list_life": 20, "list_buffer": 0.04}
 Job = Callable[[Any, int], Any]
+Ends = tuple[socket.socket, socket.socket]
 
 # Children inherit sockets and inputs; none of them has threads when it is made.
 forking = multiprocessing.get_context("fork")
+
+
+def join(a: int, b: int) -> Ends:
+    """The ends of a connection of two ranks."""
+    return socket.socketpair()
 
 
 class Ranks:
     """One process for each rank; `results()`: what `job(engine, rank)` gave in each."""
 
     def __init__(
-        self, ranks: int, job: Job, system: Any, state: Any, patience: float = 20.0, **settings: Any
+        self,
+        ranks: int,
+        job: Job,
+        system: Any,
+        state: Any,
+        patience: float = 20.0,
+        join: Callable[[int, int], Ends] = join,
+        **settings: Any,
     ) -> None:
         sockets: list[list[int]] = [[-1] * ranks for _ in range(ranks)]
         for a, b in itertools.combinations(range(ranks), 2):
-            ends = socket.socketpair()
-            sockets[a][b], sockets[b][a] = (end.detach() for end in ends)
+            sockets[a][b], sockets[b][a] = (end.detach() for end in join(a, b))
         self.queue = forking.SimpleQueue()
 
         def run(rank: int) -> None:
@@ -68,6 +80,10 @@ class Ranks:
             self.processes[rank].join(120)
             assert self.processes[rank].exitcode == 0
         return found
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.kill()
 
     def kill(self, rank: int, number: int) -> None:
         pid = self.processes[rank].pid

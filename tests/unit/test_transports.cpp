@@ -162,6 +162,20 @@ void the_end_of_a_process_is_told() {
   }
 }
 
+// Rank 0 sees the end of rank 1, which rank 2 has no connection to: it learns it from rank 0.
+void the_failure_of_another_is_passed_on() {
+  const auto from_0_to_1 = unix_sockets(), from_0_to_2 = unix_sockets(),
+             from_1_to_2 = unix_sockets();
+  const auto end_0 = make_stream_transport(0, {-1, from_0_to_1[0], from_0_to_2[0]}, kPatience);
+  const auto end_2 = make_stream_transport(2, {from_0_to_2[1], from_1_to_2[1], -1}, kPatience);
+  ::close(from_0_to_1[1]);  // and rank 1 still says nothing to rank 2
+  CHECK(!end_0->wait());
+  end_0->close();
+  CHECK(!end_2->wait());
+  CHECK(end_2->failure() == "rank 1 has ended");
+  ::close(from_1_to_2[0]);
+}
+
 // One who says nothing, not even that it lives.
 void silence_is_noticed() {
   const auto ends = tcp_sockets();
@@ -186,6 +200,7 @@ int main() {
                      }});
   }
   cases.push_back({"the end of a process is told", the_end_of_a_process_is_told});
+  cases.push_back({"the failure of another is passed on", the_failure_of_another_is_passed_on});
   cases.push_back({"silence is noticed", silence_is_noticed});
   return test::run_all(cases);
 }

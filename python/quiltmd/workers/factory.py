@@ -86,6 +86,9 @@ def _team(
 
     with Starting() as starting:
         connections = connect_all(places, settings, starting)
+        for rank, (connection, place) in enumerate(zip(connections, places, strict=True)):
+            if place.kind != "mpi":  # whose names have the rank
+                connection.name = f"rank {rank} ({place})"
         introduce(connections, places, settings, transport)
         team = Team(connections, make)
         starting.pop_all()

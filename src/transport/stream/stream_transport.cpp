@@ -182,10 +182,14 @@ class StreamTransport final : public Transport {
     return take();
   }
 
+  // Passes on the failure that it knows of, if any, so that all ranks name the one that failed first.
   void close() override {
-    for (size_t r = 0; r < peers_.size(); ++r)
-      if (peers_[r]->socket() >= 0) put(static_cast<int>(r), {kFailed, 0, 0, 0}, {});
     fail(rank_, "has failed");
+    const std::string known = failure();
+    Payload text(known.size());
+    std::memcpy(text.data(), known.data(), known.size());
+    for (size_t r = 0; r < peers_.size(); ++r)
+      if (peers_[r]->socket() >= 0) put(static_cast<int>(r), {kFailed, 0, 0, text.size()}, text);
   }
 
   std::string failure() const override {
@@ -212,12 +216,13 @@ class StreamTransport final : public Transport {
     if (peer(to).flush() == Peer::Sent::kNever) fail(to, "has ended");
   }
 
+  void fail(int rank, const std::string& how) { fail("rank " + std::to_string(rank) + " " + how); }
   // The first failure is the one that is reported.
-  void fail(int rank, const std::string& how) {
+  void fail(std::string what) {
     {
       const std::lock_guard lock(failing_);
       if (!failure_.empty()) return;
-      failure_ = "rank " + std::to_string(rank) + " " + how;
+      failure_ = std::move(what);
     }
     watch_.tell();
   }
@@ -246,7 +251,8 @@ class StreamTransport final : public Transport {
   // False where nothing will come any more.
   bool read_from(int rank) {
     const bool goes_on = peer(rank).receive([&](const Header& header, Payload payload) {
-      if (header.edge == kFailed) fail(rank, "has failed");
+      if (header.edge == kFailed)
+        fail(std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
       if (header.edge == kFailed || header.edge == kHeartbeat) return;
       messages_.push_back({rank, header.edge, header.sequence, std::move(payload)});
     });
