@@ -4,15 +4,17 @@
     git clone https://github.com/MobleyLab/FreeSolv
     python benchmarks/freesolv.py FreeSolv [--molecules methane benzene methanol] [--out FOLDER]
         [--waters 900] [--picoseconds 5000] [--timestep 0.002] [--hmr] [--cutoff 1.0]
-        [--equilibration 200] [--path full] [--device auto] [--threads N] [--seed 1]
+        [--equilibration 200] [--path full] [--device auto] [--threads N]
+        [--together 1] [--seed 1]
 
 Each molecule, with its GAFF parameters and AM1-BCC charges, is put into TIP3P water, and the box is
-equilibrated at 298.15 K and 1.01325 bar.  Then `quiltmd run` simulates the states of FreeSolv's
-path in turn, each from the end of the state before, and `quiltmd alchemy analyse` estimates the
-free energy by MBAR.  Lennard-Jones interactions are switched off over the last 0.1 nm before the
-cutoff, with a tail correction, as in FreeSolv's input files.  The same command again continues runs
-that were stopped, or makes them longer.  Values of FreeSolv: Duarte Ramos Matos et al., J. Chem.
-Eng. Data 62, 1559 (2017).  Results are in benchmarks/notes/alchemy.md.
+equilibrated at 298.15 K and 1.01325 bar.  From there all states of FreeSolv's path are simulated,
+as by `quiltmd run`, and their free energies estimated by MBAR, as by `quiltmd alchemy analyse`.
+--together states run at the same time: a GPU is not busy with one.  Lennard-Jones interactions are
+switched off over the last 0.1 nm before the cutoff, with a tail correction, as in FreeSolv's input
+files.  The same command again continues runs that were stopped, or makes them longer.  Values of
+FreeSolv: Duarte Ramos Matos et al., J. Chem. Eng. Data 62, 1559 (2017).  Results are in
+benchmarks/notes/alchemy.md.
 """
 
 from __future__ import annotations
@@ -20,16 +22,19 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import subprocess
-import sys
 import tarfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from quiltmd.running import runner
+from quiltmd.running.config import build_config
+from quiltmd.running.free_energies import FreeEnergies, free_energies
 
 KJ_PER_KCAL = 4.184
 TEMPERATURE, PRESSURE = 298.15, 1.01325
@@ -115,14 +120,6 @@ def solvated(molecule: Molecule, waters: int, folder: Path) -> tuple[Path, Path]
     return folder / "system.top", folder / "system.gro"
 
 
-def command(*words: str) -> str:
-    """The output of a command of Quilt."""
-    done = subprocess.run(
-        [sys.executable, "-m", "quiltmd", *words], check=True, stdout=subprocess.PIPE, text=True
-    )
-    return done.stdout
-
-
 def configuration(
     given: argparse.Namespace, files: tuple[Path, Path], state: int, out: Path
 ) -> dict[str, dict[str, Any]]:
@@ -151,7 +148,7 @@ def configuration(
             "timestep": given.timestep,
             "seed": given.seed + state,
         },
-        "barostat": {"pressure": PRESSURE, "time_constant": 1},
+        "barostat": {"pressure": PRESSURE, "time_constant": 5},
         "output": {"dir": str(out), "trajectory_every": 0, "log_every": 1000},
         "run": run,
     }
@@ -163,34 +160,28 @@ def run(
     """Runs a state up to a time; a run that is there already is continued."""
     steps = round(ps / given.timestep)
     if (out / "config.toml").exists():
-        command("run", "--resume", str(out), "--steps", str(steps))
+        runner.resume(out, {("run", "steps"): steps})
         return
     settings = configuration(given, files, state, out)
     settings["run"]["steps"] = steps
-    lines: list[str] = []
-    for section, values in settings.items():
-        lines.append(f"[{section}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
-    file = out.with_suffix(".toml")
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    command("run", str(file))
+    runner.start(build_config(settings))
 
 
-def hydrate(given: argparse.Namespace, name: str, number: str) -> dict[str, Any]:
-    """Runs all states of a molecule; its free energies from `quiltmd alchemy analyse`."""
+def hydrate(given: argparse.Namespace, name: str, number: str) -> FreeEnergies:
+    """Runs all states of a molecule; their free energies."""
     folder = given.out / name
     folder.mkdir(parents=True, exist_ok=True)
     topology, start = solvated(read_molecule(given.data, number), given.waters, folder)
     before = folder / "equilibration"
     run(given, (topology, start), 0, before, given.equilibration)
-    charges, cores = PATHS[given.path]
-    states = []
-    for state in range(len(charges) + len(cores)):
-        states.append(folder / f"state-{state:02d}")
-        run(given, (topology, before), state, states[-1], given.picoseconds)
-        before = states[-1]
-    found = command("alchemy", "analyse", "--json", *map(str, states))
-    return json.loads(found)
+    states = [folder / f"state-{state:02d}" for state in range(sum(map(len, PATHS[given.path])))]
+
+    def sample(state: int) -> None:
+        run(given, (topology, before), state, states[state], given.picoseconds)
+
+    with ThreadPoolExecutor(given.together) as pool:
+        list(pool.map(sample, range(len(states))))
+    return free_energies(states)
 
 
 def main() -> None:
@@ -208,19 +199,21 @@ def main() -> None:
     parser.add_argument("--path", choices=PATHS, default="full")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--together", type=int, default=1, help="states at a time")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     given.out = given.out.resolve()
     database = json.loads((given.data / "database.json").read_text(encoding="utf-8"))
     numbers = {entry["iupac"]: number for number, entry in database.items()}
-    print("hydration free energy, kJ/mol: molecule, Quilt, FreeSolv (GROMACS), wall time")
+    print("hydration free energy, kJ/mol: molecule, Quilt, FreeSolv (GROMACS), overlap, time")
     for name in given.molecules:
         begin = time.perf_counter()
-        value, error = hydrate(given, name, numbers[name])["mbar"][-1]
+        found = hydrate(given, name, numbers[name])
         entry = database[numbers[name]]
         theirs, their_error = (KJ_PER_KCAL * float(entry[key]) for key in ("calc", "d_calc"))
         print(
-            f"{name:10s} {-value:8.2f} +- {error:.2f}  {theirs:8.2f} +- {their_error:.2f}  "
+            f"{name:10s} {-found.mbar[-1].value:8.2f} +- {found.mbar[-1].error:.2f}  "
+            f"{theirs:8.2f} +- {their_error:.2f}  {found.neighbour_overlaps().min():.2f}  "
             f"{time.perf_counter() - begin:.0f} s",
             flush=True,
         )
