@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from command import quiltmd as quiltmd_command
 from openmm_reference import energy_and_forces
 
 import quiltmd
-from quiltmd import QuiltError
+from quiltmd import QuiltError, QuiltWarning
 from quiltmd.description.decoupling import at_lambdas
 from quiltmd.description.settings import BOLTZMANN
 from quiltmd.description.terms import Terms
@@ -310,6 +311,17 @@ def test_energy_is_conserved_with_a_soft_core() -> None:
     before = simulation.energies()["conserved"]
     simulation.run(400)
     assert simulation.energies()["conserved"] == pytest.approx(before, abs=0.5)
+
+
+def test_a_change_of_the_net_charge_is_told_unless_an_ion_vanishes_as_well() -> None:
+    plain, _ = solute_in_water(net_charge=1.0)
+    with pytest.warns(QuiltWarning, match=r"changes by -1 e.* An ion of opposite charge"):
+        quiltmd.decouple(plain, range(LENGTH))
+    charges = np.array(plain.charges)
+    charges[LENGTH : LENGTH + 3] = (-1, 0, 0)  # an ion in place of a water
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        quiltmd.decouple(replace(plain, charges=charges), range(LENGTH + 1))
 
 
 def test_what_does_not_go_with_alchemy_is_refused_by_name() -> None:

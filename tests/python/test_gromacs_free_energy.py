@@ -286,6 +286,13 @@ def test_second_states_are_told_and_selected(tmp_path: Path) -> None:
     assert list(quiltmd.select(system, "moltype LIG")) == list(range(LENGTH))
 
 
+def test_second_states_with_another_net_charge_are_told(tmp_path: Path) -> None:
+    write_system(tmp_path, "P 0.1 12.0")
+    names = str(tmp_path / "system.top"), str(tmp_path / "system.gro")
+    with pytest.warns(quiltmd.QuiltWarning, match=r"charge of the system changes by \+0\.5 e"):
+        quiltmd.load(*names, second_states=True)
+
+
 # Second states of everything: charges and types, bonds, angles with a Urey-Bradley term, dihedrals
 # whose phase or force constant changes, Ryckaert-Bellemans and improper dihedrals, a 1-4 pair.
 SECOND = {

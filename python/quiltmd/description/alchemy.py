@@ -8,6 +8,7 @@ has the energies of all states of the schedule and the derivatives of the energy
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, QuiltWarning
 from .boresch import BoreschRestraint
 from .checks import checked_array, frozen, numbers
 from .parts import Part
@@ -32,6 +33,7 @@ OF_CORE = LAMBDAS[:3]  # what the core knows of: strengths of restraints are con
 NO_TYPE = -1  # of atoms without van der Waals interactions
 _NONE: Any = ()
 _MOST_ATOMS = 4096
+_SAME_CHARGE = 1e-6  # e, of whole systems
 # The default schedule: charges first.
 COULOMB = (0.0, 0.25, 0.5, 0.75, 1.0, *[1.0] * 10)
 VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -320,3 +322,16 @@ def _lambdas(name: str, values: npt.ArrayLike, names: Sequence[str]) -> F64:
             f"{name} must be from 0 (the atoms and terms of the system; no restraint) to 1"
         )
     return found
+
+
+def warn_of_charge(system: Any, remedy: str = "", stacklevel: int = 3) -> None:
+    """Warns if the net charge of a system changes from lambda 0 to 1."""
+    alchemy: Alchemy = system.alchemy
+    change = float((alchemy.last_charges - system.charges[alchemy.atoms]).sum())
+    if abs(change) > _SAME_CHARGE:
+        warnings.warn(
+            f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
+            f"size of the periodic box, and no correction is applied{remedy}",
+            QuiltWarning,
+            stacklevel=stacklevel,
+        )

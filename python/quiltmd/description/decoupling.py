@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .alchemy import COULOMB, VDW, Alchemy, Intramolecular
+from .alchemy import COULOMB, VDW, Alchemy, Intramolecular, warn_of_charge
 from .boresch import BoreschRestraint
 from .boresch_anchors import apply_boresch
 from .checks import numbers
@@ -22,6 +22,10 @@ from .soft_cores import SoftCoreName
 from .system import System
 
 I32 = npt.NDArray[np.int32]
+_CO_ION = (
+    ". An ion of opposite charge that vanishes as well (a co-ion) keeps the charge: select it with "
+    "the molecule, in each calculation of a cycle"
+)
 
 
 def decouple(
@@ -46,7 +50,9 @@ def decouple(
     system:
         The system, with Lennard-Jones interactions.
     atoms:
-        A selection (see `select`), or indices from 0.
+        A selection (see `select`), or indices from 0.  If they have a net charge, a warning says
+        that the free energy depends on the size of the box; with an ion of opposite charge among
+        the atoms (a co-ion) the net charge of the system does not change.
     coulomb, vdw:
         Lambda of charges and of van der Waals interactions in each state, 0 (full) to 1 (none).  By
         default there are 15 states, in which charges are switched off first.
@@ -114,7 +120,9 @@ def decouple(
         soft_core=soft_core,
     )
     kept = with_inner_pairs(system, alchemy.atoms) if intramolecular == "keep" else system
-    return replace(kept, alchemy=alchemy)
+    made = replace(kept, alchemy=alchemy)
+    warn_of_charge(made, _CO_ION)
+    return made
 
 
 def at_lambdas(system: System, *lambdas: float) -> System:

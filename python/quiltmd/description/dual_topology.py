@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .hybrid import inner_pairs_kept, merged, warn_of_charge
+from .alchemy import warn_of_charge
+from .hybrid import inner_pairs_kept, merged
 from .hybrid_mapping import map_atoms
 from .hybrid_pairs import HybridTypes
 from .parts import refuse_other_parts

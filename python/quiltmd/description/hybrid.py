@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError, QuiltWarning
-from .alchemy import NO_TYPE, Alchemy, Intramolecular
+from ..errors import InputError
+from .alchemy import NO_TYPE, Alchemy, Intramolecular, warn_of_charge
 from .decoupling import with_inner_pairs
 from .hybrid_mapping import HybridMap, map_atoms
 from .hybrid_pairs import HybridTypes, hybrid_types
@@ -32,7 +31,6 @@ I32 = npt.NDArray[np.int32]
 LAMBDAS = tuple(k / 10 for k in range(11))  # of all interactions together, by default
 _BEUTLER = SoftCores()
 _SAME_LENGTH = 1e-6  # relative, of constraints
-_SAME_CHARGE = 1e-6  # e, of whole systems
 
 
 def hybrid(
@@ -225,19 +223,6 @@ def merged(
         born_screening=np.empty(0),
         alchemy=alchemy,
     )
-
-
-def warn_of_charge(system: System) -> None:
-    """Warns if the net charge changes from the first end to the last."""
-    assert system.alchemy is not None
-    change = float((system.alchemy.last_charges - system.charges[system.alchemy.atoms]).sum())
-    if abs(change) > _SAME_CHARGE:
-        warnings.warn(
-            f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
-            "size of the periodic box, and no correction is applied",
-            QuiltWarning,
-            stacklevel=4,
-        )
 
 
 def read_mapping(

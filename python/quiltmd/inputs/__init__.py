@@ -21,6 +21,7 @@ from ..amber import coordinates as amber_coordinates
 from ..amber.topology import PRMTOP
 from ..charmm import coordinates as charmm_coordinates
 from ..charmm.topology import PSF
+from ..description.alchemy import warn_of_charge
 from ..description.box import box_from_lengths_angles
 from ..description.checks import any_case
 from ..description.dual_topology import DualHybrid, DualTopology
@@ -191,7 +192,7 @@ def load(
     files = [os.fspath(file) for file in (topology, *parameters)]
     described = cached(files, [*defines, constraints, rigid_water, hydrogen_mass], read, say)
     _warn(described)
-    system = described.system if second_states else _first_states(described.system, topology)
+    system = _in_states(described.system, topology, second_states)
     hybrid = None if second is None else second.joined_to(system)
     system = system if hybrid is None else hybrid.system
     frames_of = _Frames(system, described, box, hybrid)
@@ -215,9 +216,12 @@ def load(
     return _in_surroundings(system, solvent, electric_field), state
 
 
-def _first_states(system: System, file: Path) -> System:
-    """The system without second states; warns if there are any."""
+def _in_states(system: System, file: Path, second_states: bool) -> System:
+    """The system with its second states, or without, if it has any; warns of what that means."""
     if system.alchemy is None:
+        return system
+    if second_states:
+        warn_of_charge(system, stacklevel=4)
         return system
     warnings.warn(
         f"{os.fspath(file)}: second states (B states) of {len(system.alchemy.atoms)} atoms have "
