@@ -31,6 +31,9 @@ from quiltmd import (
     State,
     System,
 )
+from quiltmd.description.plausibility import step_oddities
+from quiltmd.description.vibrations import fastest_vibration
+from quiltmd.inputs.constrain import loose_hydrogens
 from quiltmd.openmm.write import to_openmm
 
 CUTOFF = Nonbonded(method="cutoff", cutoff=0.9, dispersion_correction=False)
@@ -589,3 +592,40 @@ def test_other_forces_between_centres_are_refused(
     force.addBond([0, 1], [])
     with pytest.raises(InputError, match=text):
         System.from_openmm(beads(force))
+
+
+# ---- vibrations
+
+
+@pytest.mark.parametrize(
+    ("energy", "stiffness"),
+    [
+        ("0.5*k*(r-r0)^2", lambda k, r0: k),
+        ("k*(1-exp(-(r-r0)/0.05))^2", lambda k, r0: 2 * k / 0.05**2),
+        ("k*((r0/r)^12-2*(r0/r)^6)", lambda k, r0: 72 * k / r0**2),
+        ("k*r", lambda k, r0: 0),
+    ],
+)
+def test_custom_bonds_limit_time_steps(energy: str, stiffness: Any) -> None:
+    """The fastest of three bonds between atoms of 12 and 1 amu."""
+    k, r0 = np.array([2e4, 3e6, 1e4]), np.array([0.1, 0.1503, 0.12])
+    bonds = CustomBond(energy, [[0, 1], [2, 3], [4, 5]], {"k": k, "r0": r0})
+    system = quiltmd.add_forces(System.of([12.0, 1.008] * 3), bonds)
+    found = fastest_vibration(system)
+    stiffest = float(np.max(stiffness(k, r0)))
+    if not stiffest:
+        assert (found.period, found.term) == (np.inf, "")
+        return
+    reduced = 12 * 1.008 / 13.008
+    assert found.period == pytest.approx(2 * np.pi * np.sqrt(reduced / stiffest), rel=1e-4)
+    assert found.atoms == (2, 3)
+    warnings = list(step_oddities(system, LangevinMiddle(300, 1.0, found.period / 4)))
+    assert any("fs is long for the bond of the custom force" in one for one in warnings)
+
+
+def test_custom_bonds_to_hydrogen_are_counted_among_the_flexible_ones() -> None:
+    topology = replace(System.of([12.0, 1.008]).topology, elements=np.array([6, 1], np.int32))
+    system = replace(System.of([12.0, 1.008]), topology=topology)
+    bond = CustomBond("(r-0.1)^4", [[0, 1]])
+    assert loose_hydrogens(system) == 0
+    assert loose_hydrogens(quiltmd.add_forces(system, bond)) == 1

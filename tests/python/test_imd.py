@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from boxes import warm_water
+from command import quiltmd as quiltmd_command
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ from quiltmd import (
     ViewerForce,
 )
 from quiltmd.exchange.config import ExchangeConfig
+from quiltmd.external import imd_server
 from quiltmd.external.imd_packets import Kind, ProtocolError, RequestReader, Session
 from quiltmd.external.imd_server import Patience
 from quiltmd.running import runner
@@ -455,8 +457,51 @@ def test_settings_are_refused(
 def test_a_port_that_is_taken_is_named(water: tuple[Any, Any], served: Served) -> None:
     sim = simulation(water)
     port = served(sim).port
-    with pytest.raises(QuiltError, match=f"127.0.0.1:{port}: .*choose another port"):
+    with pytest.raises(
+        QuiltError, match=f"127.0.0.1:{port}: Address already in use; choose another"
+    ):
         ImdServer(sim, port=port)
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"port": None}, r"^IMD cannot listen on 127.0.0.1:\d+: Address already in use; choose"),
+        ({"select": "resname XYZ"}, r"\[imd\]: .*XYZ"),
+        ({"version": 2, "forces": True}, r"\[imd\]: IMD version 2 has no"),
+    ],
+)
+def test_a_run_that_cannot_stream_leaves_no_folder(
+    alanine: tuple[Path, Path], tmp_path: Path, settings: dict[str, Any], fault: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = {"port": taken.getsockname()[1]} if "port" in settings else settings
+        with pytest.raises(QuiltError, match=fault):
+            runner.start(config(alanine, tmp_path / "out", wait=False, **given))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_port_may_be_given_on_resume(alanine: tuple[Path, Path], tmp_path: Path) -> None:
+    begun = config(alanine, tmp_path / "out")
+    runner.start(begun.model_copy(update={"imd": None}))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    again = quiltmd_command("run", "--resume", tmp_path / "out", "--steps", 44, "--imd-port", port)
+    assert again.returncode == 0, again.stderr
+    assert f"streamed on 127.0.0.1:{port}" in again.stderr
+
+
+def test_the_end_of_a_run_tells_whom_it_waits_for(
+    water: tuple[Any, Any], told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A viewer that pauses takes no frames; what it has asked for is not lost at once."""
+    monkeypatch.setattr(imd_server, "_FAREWELL_OF_ALL", 1.2)
+    with ImdServer(simulation(water), 5, port=0, tell=told.append, max_wait=1) as server:
+        viewer = Viewer(server.port)
+        viewer.send(Kind.PAUSE)
+        until(lambda: server.is_connected and server.holds())
+    assert any("waiting up to 1.2 s for the viewer to receive" in text for text in told)
+    viewer.socket.close()
 
 
 def test_an_exchange_refuses_it() -> None:

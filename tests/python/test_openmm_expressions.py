@@ -13,9 +13,10 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, State, System
+from quiltmd.description.expression_values import evaluate
 from quiltmd.description.expressions import Expression, ExpressionError
 from quiltmd.openmm.custom import COULOMB
-from quiltmd.openmm.expressions import are_equal, evaluate
+from quiltmd.openmm.expressions import are_equal
 
 pytestmark = pytest.mark.filterwarnings("ignore:there is no periodic box:quiltmd.QuiltWarning")
 

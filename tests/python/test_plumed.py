@@ -171,7 +171,7 @@ def test_hills_do_not_depend_on_ranks_and_repeated_steps(water: tuple[System, St
 
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.parametrize("step", [53, 60])
-def test_a_run_continues_from_its_checkpoint(step: int) -> None:
+def test_a_run_continues_from_its_checkpoint(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are cut at the checkpoint, also those of which PLUMED has made a copy."""
     system, state = chain()
     given: dict[str, Any] = {"integrator": LangevinMiddle(300.0, 5.0, 0.001, seed=3)}
@@ -199,6 +199,15 @@ def test_a_run_continues_from_its_checkpoint(step: int) -> None:
     Path("HILLS").unlink()
     with pytest.raises(QuiltError, match="HILLS is not the file that PLUMED had written"):
         whole.load_checkpoint("a.qmd")
+    other = Path("other")
+    other.mkdir()
+    monkeypatch.chdir(other)
+    write(METAD)
+    Path("COLVAR").write_text("of another run")
+    with pytest.raises(QuiltError, match="continue in the folder where the run began"):
+        make().load_checkpoint("../a.qmd")
+    assert {path.name for path in Path.cwd().iterdir()} == {"plumed.dat", "COLVAR"}
+    assert Path("COLVAR").read_text() == "of another run"
 
 
 @pytest.mark.parametrize(
@@ -260,8 +269,11 @@ def test_an_input_is_read_as_plumed_does() -> None:
 @pytest.mark.usefixtures("kernel")
 def test_faults_are_named(water: tuple[System, State], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the input, by PLUMED; atoms that it does not receive; energies that it cannot have."""
-    with pytest.raises(QuiltError, match=r"external force .plumed.: (.|\n)*NONSENSE"):
+    unknown = r"^external force 'plumed': PLUMED: Action .NONSENSE. is not known\.$"
+    with pytest.raises(QuiltError, match=unknown):
         simulation(water, Plumed(write("NONSENSE\n")))
+    with pytest.raises(QuiltError, match=r"': PLUMED: ERROR in input to action [^\n]*should be 2$"):
+        simulation(water, Plumed(write("d: DISTANCE ATOMS=1,2,3\n")))
     one = write("d: DISTANCE ATOMS=1,7\nRESTRAINT ARG=d KAPPA=1 AT=0\n")
     with pytest.raises(QuiltError, match="atoms that are not in `atoms`"):
         simulation(water, Plumed(one, atoms=[0, 3]))

@@ -219,7 +219,7 @@ def test_what_may_be_given_with_resume_is_said(inputs: Any, tmp_path: Path) -> N
     said = re.split("are accepted:|Under mpirun", str(run.__doc__))[1]
     assert set(re.findall(r"--[a-z-]+", said)) == flags
     rows = re.findall(r"^\| (?:what may change on resume|moving) \|.*$", guide, re.MULTILINE)
-    keys = {key for section, key in changeable if section in ("run", "output")}
+    keys = {key for section, key in changeable if section in ("run", "output", "imd")}
     assert set(re.findall(r"`(\w+)`", rows[0])) == keys
     assert {flag_of(at) for at in changeable if at[0] == "system"} < set(
         re.findall(r"`(--[a-z-]+)`", rows[1])

@@ -13,12 +13,12 @@ from boxes import water_box
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltError, State, System, VelocityVerlet
+from quiltmd.description.expression_values import evaluate
 from quiltmd.description.expressions import Expression
 from quiltmd.description.impulses import check_impulses
 from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.description.terms import VIEWS, Terms
 from quiltmd.description.vibrations import fastest_vibration
-from quiltmd.openmm.expressions import evaluate
 
 ALL = [pytest.param(form, id=form.name) for form in TERM_FORMS]
 WITH_MINIMUM = [pytest.param(form, id=form.name) for form in TERM_FORMS if form.minimum]
@@ -178,7 +178,7 @@ def test_springs_between_two_atoms_limit_impulses(form: TermForm) -> None:
     system = system.with_terms(system.terms[form].scaled(factor))
     found = fastest_vibration(system)
     assert found.period == pytest.approx(2 * np.pi * np.sqrt(6 / 3e6), rel=1e-9)
-    assert (found.form, found.atoms) == (form, (0, 1))
+    assert (found.term, found.atoms) == (form.the, (0, 1))
     check_impulses(VelocityVerlet(timestep=0.0005, long_range_every=7), system)
     with pytest.raises(QuiltError, match=r"at most 4 fs are allowed"):
         check_impulses(VelocityVerlet(timestep=0.0005, long_range_every=9), system)

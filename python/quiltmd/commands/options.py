@@ -25,7 +25,12 @@ from ..description.units import OF_BOX, Unit
 from ..engine.hosts import HostEntry
 from ..reading.words import natural_number
 from ..running.config import Config
-from ..running.setting_fields import Place, setting_fields, single_sections
+from ..running.setting_fields import (
+    Place,
+    optional_sections,
+    setting_fields,
+    single_sections,
+)
 from .habits import refuse_options
 
 Settings = dict[Place, Any]
@@ -165,7 +170,8 @@ def _option(
     section, key = place
     flag = flag_of(place)
     name = flag[2:].replace("-", "_")
-    default = changed.get(place, None if field.is_required() else field.default)
+    is_optional = section in optional_sections(Config)  # without it there is no default either
+    default = changed.get(place, None if field.is_required() or is_optional else field.default)
     kind = _plain(field.annotation)
     stated = _units((field.annotation, *field.metadata))
     parts = get_args(kind) if get_origin(kind) is tuple else ()

@@ -94,7 +94,7 @@ def run(
 
 def _say_what_may_change(text: str) -> str:
     """The help with the options that may be given with --resume."""
-    for word, sections in (("OPTIONS", ("run", "output")), ("FILES", ("system",))):
+    for word, sections in (("OPTIONS", ("run", "output", "imd")), ("FILES", ("system",))):
         flags = [flag_of(at) for at in may_change(Config) if at[0] in sections]
         text = text.replace(word, ", ".join(flags))
     return text

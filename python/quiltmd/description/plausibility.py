@@ -146,11 +146,11 @@ def step_oddities(system: System, integrator: Integrator) -> Iterator[str]:
             "time steps are in ps, those of NAMD's files in fs"
         )
     fastest = fastest_vibration(system)
-    if fastest.form and timestep * _FEWEST_PER_PERIOD > fastest.period * (1 + 1e-9):
+    if fastest.term and timestep * _FEWEST_PER_PERIOD > fastest.period * (1 + 1e-9):
         hydrogen = system.masses[list(fastest.atoms)].min() < _HEAVIEST_HYDROGEN
         advice = "constrain bonds to hydrogen, or use a shorter time step"
         yield (
-            f"a time step of {1000 * timestep:g} fs is long for {fastest.form.the} of "
+            f"a time step of {1000 * timestep:g} fs is long for {fastest.term} of "
             f"{names(system, fastest.atoms)}, which has a period of {1000 * fastest.period:.3g} "
             f"fs: {advice if hydrogen else 'use a shorter time step'}"
         )

@@ -21,6 +21,7 @@ _LOOK_ROUND = 0.1  # s
 _GO = 5.0  # s: for the first request; the protocol has 1 s, in which large systems are not prepared
 _STUCK = 600.0  # s without progress while a frame is being sent, as imdclient waits
 _PIECE = 2**16  # bytes
+_SILENT = 1.0  # s of the end that need no message
 
 
 class Link:
@@ -84,6 +85,9 @@ class Link:
         """Sends what is left, for at most so many seconds, and ends."""
         self._end = time.monotonic() + seconds
         self._notify()
+        self._thread.join(_SILENT)
+        if self._thread.is_alive():
+            self._tell(f"waiting up to {seconds:g} s for the viewer to receive the last frames")
         self._thread.join()
 
     def _notify(self) -> None:

@@ -8,6 +8,7 @@ pausing viewer only as long as `max_wait` allows, and frames for which there is 
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 import time
 import warnings
@@ -122,8 +123,15 @@ class ImdServer:
         self._atoms = select_atoms(simulation.system, select)
         self._place = MoleculeWrapper(simulation.system.molecules).wrap if wrap else None
         box = simulation.box is not None
-        self._session = _session(
-            version, len(self._atoms), energies, box, wrap and box, velocities, forces
+        check_version(version, velocities, forces)
+        self._session = Session(
+            version,
+            len(self._atoms),
+            energies,
+            box and version == 3,
+            wrap and box,
+            velocities,
+            forces,
         )
         self.needs: tuple[Need, ...] = ("state" if velocities else "positions",)
         self.needs += ("energies",) if energies else ()
@@ -280,20 +288,17 @@ class Patience:
         return self._is_waiting
 
 
-def _session(
-    version: int,
-    atoms: int,
-    energies: bool,
-    box: bool,
-    wrapped: bool,
-    velocities: bool,
-    forces: bool,
-) -> Session:
+def check_version(version: int, velocities: bool, forces: bool) -> None:
+    """QuiltError if a version of the protocol does not exist, or cannot send these data."""
     if version not in (2, 3):
         raise QuiltError(f"version must be 2 or 3, and is {version!r}")
     if version == 2 and (velocities or forces):
         raise QuiltError("IMD version 2 has no velocities and forces: choose version 3")
-    return Session(version, atoms, energies, box and version == 3, wrapped, velocities, forces)
+
+
+def check_address(host: str, port: int, trust_network: bool) -> None:
+    """QuiltError if a server cannot listen on this address."""
+    _listen(host, port, trust_network).close()
 
 
 def _listen(host: str, port: int, trust_network: bool) -> socket.socket:
@@ -307,7 +312,8 @@ def _listen(host: str, port: int, trust_network: bool) -> socket.socket:
     try:
         return socket.create_server((host.strip("[]"), port), family=family, backlog=4)
     except (OSError, OverflowError, TypeError) as error:
-        why = getattr(error, "strerror", None) or error
+        number = getattr(error, "errno", None)  # its text also has the address
+        why = error if number is None else os.strerror(number)
         raise QuiltError(
             f"IMD cannot listen on {host}:{port}: {why}; choose another port"
         ) from None

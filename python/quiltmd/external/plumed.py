@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,9 @@ from .plumed_input import check_actions, read_actions, refuse_to_restart
 
 F64 = NDArray[np.float64]
 _ENGINE = "quiltmd"
+_OF_SOURCE = re.compile(
+    r"\(\S+:\d+\) |\+\+\+"
+)  # lines of errors about PLUMED's source, all versions
 _TAIL = 4096  # bytes at the end of a file that tell whether it is the one that was written
 
 
@@ -96,6 +100,7 @@ class Plumed(ExternalForce):
         self._charges = np.array(system.charges, dtype=np.float64)
         # PLUMED reads what it needs alone; of atoms that it does not receive it gets no number.
         self._positions, self._forces = np.full(shape, np.nan), np.zeros(shape)
+        self._before = {name: Path(name).stat().st_ino for name in self._files()}
         self._start(restart=False)
 
     def compute(self, step: int, positions: F64, box: F64 | None) -> tuple[Any, ...]:
@@ -124,15 +129,23 @@ class Plumed(ExternalForce):
     def set_state(self, state: bytes) -> None:
         """Cuts the files to what they were, and has PLUMED read them.
 
-        QuiltError if a file is missing or another one.
+        QuiltError if a file is missing or another one; the folder is then as it was before.
         """
         if not state:
             self._start(restart=False)
             return
         refuse_to_restart(self._actions)
         self._plumed.finalize()
-        for name, (length, checksum) in json.loads(state).items():
-            _restore(name, length, checksum)
+        marks = json.loads(state)
+        try:
+            found = [_find(name, *mark) for name, mark in marks.items()]
+        except QuiltError:
+            for name in {*self._files(), self._log}:
+                _put_back(Path(name), self._before.get(name))
+            raise
+        for file, (name, (length, _)) in zip(found, marks.items(), strict=True):
+            os.replace(file, name)
+            os.truncate(name, length)
         self._start(restart=True)
 
     def _files(self) -> list[str]:
@@ -142,7 +155,7 @@ class Plumed(ExternalForce):
     def _start(self, restart: bool) -> None:
         if self._plumed is not None:
             self._plumed.finalize()
-        plumed = self._plumed = self._make()
+        plumed = self._plumed = _Kernel(self._make())
         self._is_fresh = True
         plumed.cmd("setMDEngine", _ENGINE)
         plumed.cmd("setNatoms", len(self._masses))
@@ -192,6 +205,23 @@ class Plumed(ExternalForce):
             raise QuiltError("PLUMED's ENERGY, the energy of the system, is not available")
 
 
+class _Kernel:
+    """PLUMED's kernel, whose errors are QuiltErrors without the lines about its source code."""
+
+    def __init__(self, plumed: Any) -> None:
+        self._plumed = plumed
+        self.finalize = plumed.finalize
+
+    def cmd(self, *arguments: Any) -> None:
+        """Carries out a command."""
+        try:
+            self._plumed.cmd(*arguments)
+        except Exception as error:  # of a class that depends on the package
+            lines = [line.strip() for line in str(error).splitlines()]
+            what = " ".join(line for line in lines if line and not _OF_SOURCE.match(line))
+            raise QuiltError(f"PLUMED: {what}") from None
+
+
 def _maker(kernel: str | None) -> Any:
     """Function that makes an instance of PLUMED; QuiltError if there is none."""
     try:
@@ -223,14 +253,26 @@ def _checksum(path: Path, length: int) -> int:
         return zlib.crc32(file.read(min(length, _TAIL)))
 
 
-def _restore(name: str, length: int, checksum: int) -> None:
-    """Gives a file the length that it had, from the copies that PLUMED makes if it is not this."""
-    path = Path(name)
-    for file in (path, *path.parent.glob(f"bck.*.{path.name}")):
-        if file.is_file() and file.stat().st_size >= length and _checksum(file, length) == checksum:
+def _copies(path: Path) -> list[Path]:
+    """Earlier files of this name, which PLUMED keeps."""
+    return list(path.parent.glob(f"bck.*.{path.name}"))
+
+
+def _put_back(path: Path, number: int | None) -> None:
+    """Has a file be the one with this inode again; None: there was none."""
+    if path.exists() and path.stat().st_ino != number:
+        path.unlink()
+    for file in _copies(path):
+        if file.stat().st_ino == number:
             os.replace(file, path)
-            os.truncate(path, length)
-            return
+
+
+def _find(name: str, length: int, checksum: int) -> Path:
+    """The file that had this length, among those that PLUMED keeps if it is not this."""
+    path = Path(name)
+    for file in (path, *_copies(path)):
+        if file.is_file() and file.stat().st_size >= length and _checksum(file, length) == checksum:
+            return file
     raise QuiltError(
         f"{path.absolute()} is not the file that PLUMED had written at the checkpoint: continue in "
         "the folder where the run began"

@@ -249,4 +249,6 @@ def _heavy_hydrogens(system: System, waters: npt.NDArray[np.int32], mass: float)
 
 def loose_hydrogens(system: System) -> int:
     """Bonds to hydrogen that are terms, not constraints."""
-    return sum(int(_has_hydrogen(system, bonds).sum()) for bonds in system.terms.links())
+    custom = [] if system.custom is None else [system.custom.links]
+    bonds = np.concatenate([*system.terms.links(), *custom])
+    return int(_has_hydrogen(system, bonds).sum())

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.collective import AtomGroup, Collective, CollectiveRestraint
+from ..description.expression_values import PI, Real
 from ..errors import InputError
 from .custom import HARMONIC, LENGTH, LOWER, RANGE, UPPER, WIDE, globals_of, unknown
-from .expressions import PI, Real
 from .forms import Form, Match, match
 
 CENTROID, VARIABLES = "CustomCentroidBondForce", "CustomCVForce"

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expression_values import Array, Real, evaluate
 from ..description.expressions import Expression
 from ..description.term_forms import TERM_FORMS, TermForm
 from ..description.terms import Terms
 from ..errors import InputError
-from .expressions import Array, Real, evaluate
 from .forms import Form, Match, angles, distances, match, places, powers, wrapped
 
 EXTERNAL, BOND, TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from scipy import integrate
 
 from ..description.custom_pairs import CustomPairs
+from ..description.expression_values import evaluate
 from ..description.expressions import Expression
 from ..errors import InputError
 from .custom import globals_of, unknown
-from .expressions import evaluate
 from .pairs import PAIRS, pair_fields, refuse_other_exclusions
 
 _F64 = npt.NDArray[np.float64]

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expression_values import PI, Array, Real, evaluate
 from ..description.expressions import Expression, ExpressionError
-from .expressions import PI, Array, Real, evaluate
 
 _F64 = npt.NDArray[np.float64]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expression_values import Array, Real, evaluate
 from ..description.expressions import Expression, ExpressionError
 from ..description.pair_forms import PAIR_FORMS, PairForm
 from ..description.sigma_epsilon import sigma_epsilon
 from ..errors import InputError
 from .custom import BOND, globals_of, unknown
-from .expressions import Array, Real, evaluate
 from .forms import Form, distances, match, powers
 from .tabulated import read_tables, table_of
 

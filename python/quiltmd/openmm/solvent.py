@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..description.expression_values import evaluate
 from ..description.expressions import Expression, ExpressionError
 from ..description.implicit_solvent import ImplicitSolvent, Model, solvent_arrays
 from ..description.nonbonded import Nonbonded
 from ..description.topology import Topology
 from ..errors import InputError
-from .expressions import are_equal, evaluate
+from .expressions import are_equal
 
 OBC, CUSTOM = "GBSAOBCForce", "CustomGBForce"
 FORCES = (OBC, CUSTOM)

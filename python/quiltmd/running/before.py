@@ -27,7 +27,7 @@ def warn_of_frames(config: Config) -> None:
 
 
 def check_selections(config: Config, system: System) -> None:
-    """QuiltError if a trajectory has no atoms, or an atom no heat bath.
+    """QuiltError if a trajectory or a stream has no atoms, or an atom no heat bath.
 
     Before anything is written.
     """
@@ -39,12 +39,23 @@ def check_selections(config: Config, system: System) -> None:
                 select(system, text)
             except QuiltError as error:
                 raise QuiltError(f"trajectory {name}: {error}") from None
+    if config.imd is not None:
+        try:
+            config.imd.check(system)
+        except QuiltError as error:
+            raise QuiltError(f"[imd]: {error}") from None
 
 
 def check_reporters(config: Config) -> None:
     """QuiltError if a function of [[reporter]] is not found; before anything is written."""
     for one in config.reporter:
         one.find()
+
+
+def check_address(config: Config) -> None:
+    """QuiltError if [imd] cannot listen on its address; before anything is written."""
+    if config.imd is not None:
+        config.imd.check_address()
 
 
 def warn_of_no_effect(config: Config, system: System) -> None:

@@ -9,8 +9,10 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ..description.checks import LAST_STEP
+from ..description.selection import select
 from ..description.settings import OnResume
-from ..external.imd_server import ImdServer
+from ..description.system import System
+from ..external.imd_server import ImdServer, check_address, check_version
 from ..external.viewer_force import ViewerForce
 from .section import Section
 from .simulation import Simulation
@@ -19,7 +21,7 @@ from .simulation import Simulation
 class ImdSection(Section):
     """[imd]: the run streams its frames by the IMD protocol to viewers and analyses."""
 
-    port: Annotated[int, OnResume.NOT_COMPARED] = Field(
+    port: Annotated[int, OnResume.MAY_CHANGE] = Field(
         default=8888,
         ge=0,
         le=65535,
@@ -62,13 +64,26 @@ class ImdSection(Section):
         default=False, description="Let viewers stop the run."
     )
     pull: str | None = Field(default=None, description="Atoms that viewers may pull.")
-    pull_every: int = Field(
-        default=20, ge=4, le=LAST_STEP, description="Steps between changes of these forces."
+    pull_every: int | None = Field(
+        default=None,
+        ge=4,
+        le=LAST_STEP,
+        description="Steps between changes of these forces; default: 20.",
     )
+
+    def check(self, system: System) -> None:
+        """QuiltError if the settings do not suit each other or the system."""
+        check_version(self.version, self.velocities, self.forces)
+        select(system, self.select)
+
+    def check_address(self) -> None:
+        """QuiltError if the server cannot listen."""
+        check_address(self.host, self.port, self.trust_network)
 
     def viewer_force(self) -> ViewerForce | None:
         """The force through which viewers pull at atoms."""
-        return None if self.pull is None else ViewerForce(self.pull, self.pull_every)
+        given = {} if self.pull_every is None else {"every": self.pull_every}
+        return None if self.pull is None else ViewerForce(self.pull, **given)
 
     def serve(
         self, simulation: Simulation, on_stop: Callable[[], object], tell: Callable[[str], object]

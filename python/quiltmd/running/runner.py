@@ -29,7 +29,13 @@ from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
 from ..outputs.reporters import CheckpointReporter, Reporter
 from ..workers.factory import make_engine
-from .before import check_reporters, check_selections, warn_of_frames, warn_of_no_effect
+from .before import (
+    check_address,
+    check_reporters,
+    check_selections,
+    warn_of_frames,
+    warn_of_no_effect,
+)
 from .config import REPARTITIONED_HYDROGEN_MASS, SECOND, Config, build_config, merge
 from .final import write_final
 from .folder import Folder
@@ -127,6 +133,7 @@ def start(
         check_overlaps(system, state)
         check_selections(config, system)
         check_reporters(config)
+        check_address(config)
         simulation = make_simulation(config, system, state, engine)
         stopping.take_interrupts()
         config = folder.move_aside(config)
@@ -181,6 +188,7 @@ def resume(
         system, _ = load_system(config)
         system = in_last_state(config, folder, system, checkpoint)
         check_reporters(config)
+        check_address(config)
         simulation = make_simulation(config, system, checkpoint.state, engine)
         config.annealing().set_before(simulation, checkpoint.state.step)
         simulation.set_state(checkpoint.state, checkpoint.heat)

@@ -46,6 +46,12 @@ def single_sections(config: type[BaseModel]) -> list[str]:
     return [name for name, kind in kinds.items() if get_origin(kind) is None]
 
 
+def optional_sections(config: type[BaseModel]) -> list[str]:
+    """Sections that a configuration has once or not at all, and by default not."""
+    kinds = {name: get_args(field.annotation) for name, field in config.model_fields.items()}
+    return [name for name, kind in kinds.items() if type(None) in kind]
+
+
 def required_settings(section: str, config: type[BaseModel]) -> list[str]:
     """Keys of a section that have no default."""
     return [key for key, field in setting_fields(section, config).items() if field.is_required()]
@@ -55,7 +61,7 @@ def may_change(config: type[BaseModel]) -> list[Place]:
     """Settings that may be given anew when a run is resumed, in the order of the declarations."""
     return [
         (section, key)
-        for section in single_sections(config)
+        for section in (*single_sections(config), *optional_sections(config))
         for key, field in setting_fields(section, config).items()
         if OnResume.MAY_CHANGE in field.metadata
     ]

@@ -94,7 +94,7 @@ class Stage:
         """Present values of the settings that may change on resume."""
         stated = {
             (section, key): value
-            for section in ("run", "output", "workers")
+            for section in ("run", "output", "workers", "imd")
             for key, value in self.settings.get(section, {}).items()
         }
         changed = {at: stated[at] for at in may_change(Config) if at in stated}
