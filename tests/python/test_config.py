@@ -291,6 +291,12 @@ def test_bad_toml(tmp_path: Path) -> None:
         read_config(tmp_path / "run.toml")
 
 
+def test_an_unknown_control_file_is_not_called_toml(tmp_path: Path) -> None:
+    (tmp_path / "run.conf").write_text("source others.conf\n")
+    with pytest.raises(QuiltError, match=r"not a control file of another program, and not valid"):
+        read_config(tmp_path / "run.conf")
+
+
 def test_too_large_a_cutoff_for_the_box() -> None:
     with pytest.raises(QuiltError, match=r"cutoff of 0.9 nm is too large.*0.85 nm"):
         Nonbonded().resolve(np.diag([3.0, 1.7, 3.0]))

@@ -293,10 +293,10 @@ def test_the_cell_is_never_that_of_the_coordinates(tmp_path: Path) -> None:
     (refused,) = read(tmp_path, "apoa1.namd", without).refused
     assert refused.startswith("no periodic cell: give cellBasisVector1, 2 and 3, or extendedSystem")
     assert "CRYST1" in refused
-    (tmp_path / "apoa1.xsc").write_text("0 108 0 0 0 108 0 0 0 77 0 0 0\n")
+    (tmp_path / "apoa1.xsc").write_text("0 108 0 0 0 108 0 0 0 78 0 0 0\n")
     found = read(tmp_path, "apoa1.namd", without + "extendedSystem apoa1.xsc\n")
     assert found.refused == []
-    assert found.settings["system"]["box"] == pytest.approx([10.8, 10.8, 7.7, 90, 90, 90])
+    assert found.settings["system"]["box"] == [10.8, 10.8, 7.8, 90, 90, 90]  # 78 * 0.1 is not 7.8
 
 
 def test_a_topology_of_another_program_scales_1_4_interactions_itself(tmp_path: Path) -> None:

@@ -196,6 +196,10 @@ def test_numbers_that_are_none_are_refused(fake: Simulation, water: Loaded) -> N
         "tolerance must not be negative": lambda: fake.minimize(-1),
         "a state must be a State": lambda: fake.set_state(None),  # type: ignore[arg-type]
         "heat": lambda: fake.set_state(water[1], float("nan")),
+        "State.start.system, positions, box. makes": lambda: Simulation(
+            water[0],
+            water[1].positions,  # type: ignore[arg-type]
+        ),
         "in this order, not of State and System": lambda: Simulation(water[1], water[0]),  # type: ignore[arg-type]
     }
     for message, call in wrong.items():

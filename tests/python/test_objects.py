@@ -123,6 +123,19 @@ def test_structures_of_openmm() -> None:
     assert quiltmd.State.from_openmm(system, modeller).box is None
 
 
+def test_a_structure_of_openmm_as_coordinates(files: Files, tmp_path: Path) -> None:
+    """Names of its atoms are compared with those of the topology, as with a file."""
+    from openmm import app
+
+    prmtop, inpcrd = app.AmberPrmtopFile(str(files[0])), app.AmberInpcrdFile(str(files[1]))
+    modeller = app.Modeller(prmtop.topology, inpcrd.getPositions())
+    modeller.topology.setPeriodicBoxVectors(inpcrd.getBoxVectors())
+    state = quiltmd.load(files[0], modeller)[1]
+    expected = quiltmd.load(*files)[1]
+    np.testing.assert_allclose(state.positions, expected.positions, atol=1e-9)
+    np.testing.assert_allclose(state.box, expected.box, atol=1e-6)
+
+
 def test_files_of_openmm_that_have_no_topology_are_refused(files: Files) -> None:
     from openmm import app
 

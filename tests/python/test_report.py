@@ -359,6 +359,15 @@ def test_a_long_chart_is_small_and_keeps_its_extremes() -> None:
     assert 'class="level"' in flat
 
 
+def test_labels_of_ticks_stay_inside() -> None:
+    """The last one, at the right end of the axis, too: 8 is the width of its digits."""
+    svg = Chart("A", "nm", np.array([0.0, 0.4]), np.arange(2.0), "ps").svg()
+    width = float(re.findall(r'viewBox="0 0 (\d+)', svg)[0])
+    labels = re.findall(r'x="([\d.]+)"[^>]*text-anchor="middle">([^<]+)<', svg)
+    assert labels[-1][1] == "0.4"
+    assert all(float(x) + 8 * len(text) / 2 <= width for x, text in labels)
+
+
 @pytest.mark.parametrize("size", [10.0**power for power in range(-4, 6)])
 @pytest.mark.parametrize("top", [7.0, 9.0, 12.0, 25.0, 45.0])
 def test_ticks_say_where_they_are(top: float, size: float) -> None:

@@ -244,3 +244,11 @@ def test_choices_in_any_case() -> None:
     # What has no use with a choice follows from it in any case.
     with pytest.raises(quiltmd.QuiltError, match="the ensemble nve has no friction"):
         build_config(BASE | {"integrator": {"ensemble": "NVE", "friction": 1}})
+
+
+@pytest.mark.parametrize(("given", "hint"), [(4, "; did you mean 0.004?"), ("4 ns", "")])
+def test_long_time_steps_are_refused(given: Any, hint: str) -> None:
+    """A thousandth is suggested where it is a time step."""
+    with pytest.raises(quiltmd.QuiltError) as caught:
+        quiltmd.LangevinMiddle(timestep=given)
+    assert f",000 fs{hint} (found" in str(caught.value)

@@ -241,7 +241,7 @@ def _constant_pressure(control: Control, entries: Entries, scaled: int | None) -
     control.set("barostat", "pressure", entries.number("pres0", 1.0))
     compressibility = entries.number("comp", 44.6)
     assert compressibility is not None
-    control.set("barostat", "compressibility", (round(compressibility * 1e-6, 15),))
+    control.set("barostat", "compressibility", (compressibility * 1e-6,))
     if kind == 2:
         control.set("barostat", "kind", "monte-carlo")
         control.set("barostat", "every", entries.whole("mcbarint", 100))
@@ -267,7 +267,7 @@ def _surface(control: Control, entries: Entries) -> None:
 def _nonbonded(control: Control, entries: Entries) -> None:
     cutoff = entries.number("cut", 8.0)
     assert cutoff is not None
-    control.set("nonbonded", "cutoff", round(cutoff * ANGSTROM, 12))
+    control.set("nonbonded", "cutoff", cutoff * ANGSTROM)
     correction = entries.whole("vdwmeth", 1)
     if correction not in (0, 1):
         control.refused.append(f"vdwmeth {correction}: only 0 and 1")
@@ -275,7 +275,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     begins = entries.number("fswitch", -1.0)
     if begins is not None and begins > 0:
         control.set("nonbonded", "switching", "charmm-force")
-        control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
+        control.set("nonbonded", "switch_distance", begins * ANGSTROM)
     take_mesh(entries, _MESH, cutoff)
     if "pme_grid" not in control.settings["nonbonded"]:
         control.notes.append("the PME grid is not given (nfft1, 2, 3): it follows pme_tolerance")

@@ -150,5 +150,5 @@ def _soft_core(control: Control, entries: Entries) -> None:
     assert beta is not None
     control.set("alchemy", "soft_core", "amber")
     control.set("alchemy", "alpha", alpha)
-    control.set("alchemy", "alpha_coulomb", round(beta * ANGSTROM**2, 12))
+    control.set("alchemy", "alpha_coulomb", beta * ANGSTROM**2)
     control.set("alchemy", "least_sigma", _OWN_SIGMA)

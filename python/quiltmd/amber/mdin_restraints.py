@@ -50,7 +50,7 @@ def take_restraints(control: Control, entries: Entries, after: _Lines) -> None:
 
 
 def _hold(control: Control, selection: str, weight: float) -> None:
-    k = round(2 * weight * KCAL / ANGSTROM**2, 9)
+    k = 2 * weight * KCAL / ANGSTROM**2
     control.add("restraint", kind="position", select=selection, k=k)
 
 

@@ -56,9 +56,10 @@ def settings_only_with(kind: Any, setting: str, value: str) -> tuple[str, ...]:
 def _check_timestep(value: float) -> float:
     """Refuses time steps that are meant in femtoseconds."""
     if value > _LONGEST_TIMESTEP:
+        meant = value / 1000  # fs where ps are wanted
+        hint = f"; did you mean {meant:g}?" if meant <= _LONGEST_TIMESTEP else ""
         raise ValueError(
-            f"time steps are in ps, and {value:g} ps are {1000 * value:,.10g} fs; did you mean "
-            f"{value / 1000:g}?"
+            f"time steps are in ps, and {value:g} ps are {1000 * value:,.10g} fs{hint}"
         )
     return value
 

@@ -151,7 +151,7 @@ class State(Checked):
         """
         if hasattr(positions, "getPositions"):
             periodic = system.nonbonded is None or system.nonbonded.method != "no-cutoff"
-            place, speed, cell = _parts_of_openmm(positions)
+            place, speed, cell = parts_of_openmm(positions)
             positions, velocities = place, speed if velocities is None else velocities
             box = cell if box is None and periodic else box
         return cls.start(system, positions, box, velocities)
@@ -169,12 +169,17 @@ class State(Checked):
         return State(positions, velocities, reduce_box(self.box * np.array(counts)[:, None]))
 
 
-def _parts_of_openmm(source: Any) -> tuple[Any, F64 | None, Any]:
-    """Positions, and velocities and box if there are any, of a State or structure of OpenMM."""
+def parts_of_openmm(source: Any) -> tuple[F64, F64 | None, F64 | None]:
+    """Positions, nm, velocities, nm/ps, and box, nm, of a State or structure of OpenMM.
+
+    Velocities and box are None if there are none.  InputError for a State without positions, and
+    for other objects.
+    """
     if hasattr(source, "getDataTypes"):
-        return arrays_of_openmm(source)
+        return _parts_of_state(source)
     if hasattr(source, "topology"):
-        return source.getPositions(), None, source.topology.getPeriodicBoxVectors()
+        box = source.topology.getPeriodicBoxVectors()
+        return _in_nm("positions", source.getPositions()), None, box and _in_nm("box", box)
     raise InputError(
         f"State.from_openmm takes an openmm.State, PDBFile, PDBxFile or Modeller, or positions "
         f"with a box and velocities, not {type(source).__name__}: give its positions, as "
@@ -182,21 +187,21 @@ def _parts_of_openmm(source: Any) -> tuple[Any, F64 | None, Any]:
     )
 
 
-def arrays_of_openmm(state: Any) -> tuple[F64, F64 | None, F64]:
-    """Positions, nm, velocities, nm/ps, or None, and box, nm, of an `openmm.State`.
-
-    InputError if it has no positions.
-    """
+def _parts_of_state(state: Any) -> tuple[F64, F64 | None, F64]:
     names = state.getDataTypes()
     if not names & state.Positions:
         raise InputError("an openmm.State without positions: get it with getPositions=True")
     has_velocities = names & state.Velocities
     speed = state.getVelocities(asNumpy=True) if has_velocities else None
     return (
-        np.array(in_unit("positions", state.getPositions(asNumpy=True), "nm")),
+        _in_nm("positions", state.getPositions(asNumpy=True)),
         None if speed is None else np.array(in_unit("velocities", speed, "nm/ps")),
-        np.array(in_unit("box", state.getPeriodicBoxVectors(asNumpy=True), "nm")),
+        _in_nm("box", state.getPeriodicBoxVectors(asNumpy=True)),
     )
+
+
+def _in_nm(name: str, lengths: Any) -> F64:
+    return np.array(in_unit(name, lengths, "nm"))
 
 
 def vectors(name: str, value: npt.ArrayLike, atoms: int | None = None) -> F64:

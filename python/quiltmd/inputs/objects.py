@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates from objects of other libraries, which need not be installed: mdtraj, MDAnalysis.
+"""Coordinates from objects of mdtraj, MDAnalysis and OpenMM, none of which need be installed.
 
 mdtraj has nm; MDAnalysis angstrom, angstrom/ps and, as both, degrees.
 """
@@ -10,9 +10,10 @@ import os
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..description.box import Array, box_from_lengths_angles, reduce_box
-from ..description.state import arrays_of_openmm
+from ..description.state import parts_of_openmm
 from ..errors import InputError
 from ..reading.formats import Coordinates
 from ..reading.units import ANGSTROM
@@ -41,7 +42,7 @@ def coordinates_of(thing: Any, frame: int) -> Coordinates:
     ----------
     thing:
         An `mdtraj.Trajectory`; a `Universe` or `AtomGroup` of MDAnalysis, whose frame is the one at
-        which it is; an `openmm.State`.
+        which it is; an `openmm.State`; a PDBFile, PDBxFile or Modeller of OpenMM.
     frame:
         Frame of a trajectory of mdtraj, counted from 0, or from the end if negative.
 
@@ -54,13 +55,16 @@ def coordinates_of(thing: Any, frame: int) -> Coordinates:
         return _of_mdtraj(thing, frame)
     if hasattr(thing, "getPositions") and hasattr(thing, "getDataTypes"):
         return _of_openmm(thing)
+    if hasattr(thing, "getPositions") and hasattr(thing, "topology"):
+        return _of_openmm(thing, np.array([atom.name for atom in thing.topology.atoms()]))
     if frame != 0:
         raise InputError(f"{_name(thing)} has one frame: bring it to frame {frame} itself")
     if hasattr(thing, "atoms") and hasattr(thing, "universe"):
         return _of_mdanalysis(thing)
     raise InputError(
-        f"coordinates must be a file, the folder of a run, an mdtraj.Trajectory, a Universe or "
-        f"AtomGroup of MDAnalysis, or an openmm.State, not {_name(thing)}"
+        "coordinates must be a file, the folder of a run, an mdtraj.Trajectory, a Universe or "
+        "AtomGroup of MDAnalysis, or a State, PDBFile, PDBxFile or Modeller of OpenMM, not "
+        f"{_name(thing)}"
     )
 
 
@@ -88,9 +92,9 @@ def _of_mdanalysis(group: Any) -> Coordinates:
     return Coordinates(positions, velocities, _cell(now.dimensions), names)
 
 
-def _of_openmm(state: Any) -> Coordinates:
-    positions, velocities, box = arrays_of_openmm(state)
-    return Coordinates(positions, velocities, reduce_box(box))
+def _of_openmm(source: Any, names: NDArray[np.str_] | None = None) -> Coordinates:
+    positions, velocities, box = parts_of_openmm(source)
+    return Coordinates(positions, velocities, None if box is None else reduce_box(box), names)
 
 
 def _cell(dimensions: Any) -> Array | None:

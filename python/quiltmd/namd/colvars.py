@@ -211,7 +211,7 @@ class _Reader:
             if steps < 1 or self._control.settings["run"].get("first_step"):
                 self._refuse(block.line, "targetCenters", "needs targetNumSteps, from step 0 on")
                 return
-            end = round(steps * timestep, 12)
+            end = steps * timestep
         self._refuse_others(block, set())
         for index, name in enumerate(names):
             if name not in self._variables:  # refused
@@ -249,7 +249,7 @@ class _Reader:
     def _shown(self, name: str, value: float) -> float:
         """A value of a variable in the unit of a restraint: degrees stay degrees."""
         unit = self._variables[name].unit
-        return value if unit == _DEGREE else round(value * unit, 12)
+        return value if unit == _DEGREE else value * unit
 
     def _restrain(
         self,
@@ -264,7 +264,7 @@ class _Reader:
         number = self._biased[name] = self._biased.get(name, 0) + 1
         table: dict[str, Any] = {**variable.fields}
         table["name"] = name if number == 1 else f"{name}.{number}"
-        table["k"] = round(k * KCAL / (variable.width * variable.unit) ** 2, 9)
+        table["k"] = k * KCAL / (variable.width * variable.unit) ** 2
         if path is not None:
             table["path"] = path
         elif variable.unit == _DEGREE:

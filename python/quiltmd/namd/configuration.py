@@ -156,7 +156,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     cutoff = entries.number("cutoff")
     if cutoff is None:
         raise InputError("the keyword cutoff is missing", file=control.file)
-    control.set("nonbonded", "cutoff", round(cutoff * ANGSTROM, 12))
+    control.set("nonbonded", "cutoff", cutoff * ANGSTROM)
     if entries.switch("switching", True):
         begins = entries.number("switchdist")
         force = entries.switch("vdwForceSwitching")
@@ -165,7 +165,7 @@ def _nonbonded(control: Control, entries: Entries) -> None:
                 "switching, which is on by default, needs switchdist", file=control.file
             )
         control.set("nonbonded", "switching", "charmm-force" if force else "charmm")
-        control.set("nonbonded", "switch_distance", round(begins * ANGSTROM, 12))
+        control.set("nonbonded", "switch_distance", begins * ANGSTROM)
     entries.tell("no effect without switching", "switchdist", "vdwForceSwitching")
     control.set("nonbonded", "dispersion_correction", entries.switch("LJcorrection"))
     entries.refuse("only scaled1-4", "exclude", unless=lambda value: value == "scaled1-4")
@@ -432,7 +432,7 @@ def _electric_field(control: Control, entries: Entries) -> None:
     field = entries.numbers("eField")
     if field is None or len(field) != 3:
         raise InputError("eFieldOn needs three numbers for eField", file=control.file)
-    volts = [round(one * KCAL / ANGSTROM / ELECTRONVOLT, 12) for one in field]
+    volts = [one * KCAL / ANGSTROM / ELECTRONVOLT for one in field]
     control.set("system", "electric_field", volts)
 
 
@@ -491,4 +491,4 @@ def _rest(entries: Entries) -> None:
 
 
 def _picoseconds(femtoseconds: float | None) -> float | None:
-    return None if femtoseconds is None else round(femtoseconds / 1000, 12)
+    return None if femtoseconds is None else femtoseconds / 1000

@@ -92,10 +92,10 @@ def _add(control: Control, file: str, line: int, words: list[str]) -> None:
             )
         del values[1]
     if kind in ("bond", "wall"):
-        lower, upper = (round(value * ANGSTROM, 12) for value in (values[1], values[-1]))
-        length = round(k * _LENGTH, 9)
+        lower, upper = (value * ANGSTROM for value in (values[1], values[-1]))
+        length = k * _LENGTH
         control.add("restraint", kind="distance", select=select, k=length, lower=lower, upper=upper)
     else:
         name = "angle" if kind == "angle" else "torsion"
-        bend = round(2 * k * KCAL, 9)
+        bend = 2 * k * KCAL
         control.add("restraint", kind=name, select=select, k=bend, angle=values[1])

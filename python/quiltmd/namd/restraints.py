@@ -52,7 +52,7 @@ def take_restraints(control: Control, entries: Entries) -> None:
     control.set("system", "reference_scaling", "none")
     constants = _column(files["conskfile"], *_COLUMNS[column])
     for constant in np.unique(constants[constants != 0]):
-        k = round(2 * float(constant) * scaling * KCAL / ANGSTROM**2, 9)
+        k = 2 * float(constant) * scaling * KCAL / ANGSTROM**2
         numbers = _ranges(np.flatnonzero(constants == constant) + 1)
         each = k if all(axes) else tuple(k if axis else 0.0 for axis in axes)
         control.add("restraint", kind="position", select=f"index {numbers}", k=each)

@@ -22,6 +22,7 @@ _F64 = NDArray[np.float64]
 _WIDTH, _HEIGHT = 470, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 78, 12, 12, 34
 _COLUMNS = 240  # into which a long series is divided
+_DIGIT = 8  # at most as wide
 _HEADING = 26  # above each chart of a picture
 
 # On white; a page replaces them where the reader's screen is dark.
@@ -213,7 +214,8 @@ def _y_tick(y: float, text: str) -> str:
 
 def _x_tick(x: float, text: str) -> str:
     base = _HEIGHT - _BOTTOM
+    middle = min(x, _WIDTH - _DIGIT * len(text) / 2)  # the last one must not leave the chart
     return (
         f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{base}" y2="{base + 4}"/>'
-        f'<text class="axis" x="{x:.1f}" y="{base + 16}" text-anchor="middle">{text}</text>'
+        f'<text class="axis" x="{middle:.1f}" y="{base + 16}" text-anchor="middle">{text}</text>'
     )

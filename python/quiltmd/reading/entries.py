@@ -52,13 +52,22 @@ class Control:
     refused: list[str] = field(default_factory=list)
 
     def set(self, section: str, key: str, value: Any) -> None:
-        """A setting; None leaves the default."""
+        """A setting, numbers with 14 digits; None leaves the default."""
         if value is not None:
-            self.settings.setdefault(section, {})[key] = value
+            self.settings.setdefault(section, {})[key] = _as_written(value)
 
     def add(self, section: str, **table: Any) -> None:
         """One more table of a section that may have several."""
-        self.settings.setdefault(section, []).append(table)
+        self.settings.setdefault(section, []).append(_as_written(table))
+
+
+def _as_written(value: Any) -> Any:
+    """Numbers as people write them: 7.8, where 78 times 0.1 is 7.800000000000001."""
+    if isinstance(value, float):
+        return float(f"{value:.14g}")
+    if isinstance(value, dict):
+        return {key: _as_written(one) for key, one in value.items()}
+    return type(value)(map(_as_written, value)) if isinstance(value, list | tuple) else value
 
 
 class Entries:

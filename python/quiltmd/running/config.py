@@ -466,7 +466,8 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         settings = tomllib.loads(data.decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise QuiltError(f"{path}: not valid TOML: {error}") from None
+        kinds = "" if path.suffix == ".toml" else "not a control file of another program, and "
+        raise QuiltError(f"{path}: {kinds}not valid TOML: {error}") from None
     settings = with_present_names(settings, str(path))
     folder = path.absolute().parent
     make_absolute(settings, folder)

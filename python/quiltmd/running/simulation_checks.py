@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..description.barostats import Barostat
 from ..description.checks import whole_number
 from ..description.choices import choices_of
@@ -45,9 +47,10 @@ def _kind(thing: object) -> str:
 
 
 def _from_openmm(*given: object) -> str:
-    """A hint at what makes our objects of OpenMM's, where one of these is OpenMM's."""
+    """A hint at what makes our objects of OpenMM's or of arrays, where one of these is such."""
     if not any(_kind(one).startswith("openmm.") for one in given):
-        return ""
+        arrays = any(isinstance(one, np.ndarray | list) for one in given)
+        return ": State.start(system, positions, box) makes a State of positions" if arrays else ""
     return (
         ": System.from_openmm(openmm_system) and State.from_openmm(system, openmm_state) make them "
         "of OpenMM's"
