@@ -26,57 +26,6 @@
 namespace quiltmd {
 namespace {
 
-// Grids up to this many points, divided by the number of GPUs, are transformed by each of them, larger
-// ones by all together; until both ways have been timed. On two H200s the one is faster with 0.3 million
-// points, the other with 1.2 million.
-constexpr int64_t kReplicatedPoints = 1'200'000;
-// Turns of each way to share PME; pair-list lifetimes that it runs in a turn before it is timed; and
-// lifetimes that are timed.
-constexpr int kMeshTurns = 3, kWarmUpLives = 1, kTimedLives = 3;
-// The mesh sharing that the grid size does not suggest must be faster by this factor.
-constexpr double kClearlyFaster = 0.98;
-
-// Takes the strength of restraints out of the values of conditions; without one it stays.
-double take_restraint_strength(std::map<std::string, double>& values, double strength) {
-  const auto given = values.extract(kRestraintStrength);
-  if (!given) return strength;
-  if (!std::isfinite(given.mapped()) || given.mapped() < 0)
-    throw Error("the strength of restraints must be a finite number, not negative");
-  return given.mapped();
-}
-
-// The same of lambdas.
-Lambdas take_lambdas(std::map<std::string, double>& values, const System& system, Lambdas lambdas) {
-  for (size_t k = 0; system.alchemy && k < kLambdas; ++k) {
-    const auto given = values.extract(kLambdaNames[k]);
-    if (!given) continue;
-    if (!(given.mapped() >= 0 && given.mapped() <= 1))
-      throw Error(given.key() + " must be from 0 to 1");
-    lambdas.of[k] = given.mapped();
-  }
-  if (!system.alchemy) return lambdas;
-  if (const std::string problem = problem_with(system, lambdas); !problem.empty())
-    throw Error(problem);
-  return lambdas;
-}
-
-// The same of centres of collective restraints, which conditions know by name.
-std::vector<double> take_restraint_centres(std::map<std::string, double>& values,
-                                           const System& system, std::vector<double> centres) {
-  for (size_t r = 0; r < centres.size(); ++r) {
-    const CollectiveRestraint& restraint = system.collective[r];
-    const auto given = values.extract(kRestraintCentre + restraint.name);
-    if (!given) continue;
-    if (restraint.path.size() > 1)
-      throw Error("the centre of restraint '" + restraint.name +
-                  "' follows its path and cannot be set: leave out the path");
-    if (!std::isfinite(given.mapped()))
-      throw Error("the centre of restraint '" + restraint.name + "' must be a finite number");
-    centres[r] = given.mapped();
-  }
-  return centres;
-}
-
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
   std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
   for (const Vec3d& x : positions) weights[static_cast<size_t>(patch_of(grid, x))] += 1;
@@ -185,20 +134,6 @@ std::string Engine::why_not_faster() const {
   return ranks_.empty() ? "" : ranks_[0]->executor().links().why_not_faster;
 }
 
-// If the host does not wait for kernels (on GPUs), sending a small grid takes longer than transforming it,
-// and there are no kernels for pencils. On CPUs with more ranks than slabs: pencils.
-MeshSharing Engine::mesh_sharing() const {
-  const Int3 n = nonbonded_.grid;
-  const bool gpus = !devices_.front()->capabilities().runs_at_once;
-  if (gpus && run_.mesh == MeshSharing::kPencils)
-    throw Error("mesh 'pencils' is only for ranks on the CPU: choose distributed or replicated");
-  if (run_.mesh) return *run_.mesh;
-  if (timed_mesh_) return *timed_mesh_;
-  if (gpus && int64_t{n.x} * n.y * n.z * run_.ranks <= kReplicatedPoints)
-    return MeshSharing::kReplicated;
-  return run_.ranks > std::min(n.x, n.y) ? MeshSharing::kPencils : MeshSharing::kDistributed;
-}
-
 namespace {
 
 // Weight of the failure of a rank: that of a rank which only waited for another says little.
@@ -273,48 +208,6 @@ void Engine::run(int64_t steps) {
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
-}
-
-// On ranks that record: there either way does the same arithmetic, and the links between GPUs decide.
-bool Engine::should_time_meshes(int64_t steps) const {
-  return run_.ranks > 1 && nonbonded_.has_pme() && !run_.mesh && !timed_mesh_ &&
-         ranks_[0]->records() &&
-         steps >= 2 * kMeshTurns * (kWarmUpLives + kTimedLives) * setup_->lists.life;
-}
-
-// The ways take turns, and the shortest time of each counts: a GPU that has been idle starts slowly, and
-// blocks of steps are recorded first.
-int64_t Engine::time_meshes() {
-  const int64_t begin = ranks_[0]->step();
-  const MeshSharing likely = mesh_sharing();
-  const MeshSharing other =
-      likely == MeshSharing::kReplicated ? MeshSharing::kDistributed : MeshSharing::kReplicated;
-  double expected = time_of_life(likely), found = time_of_life(other);
-  for (int turn = 1; turn < kMeshTurns; ++turn) {
-    expected = std::min(expected, time_of_life(likely));
-    found = std::min(found, time_of_life(other));
-  }
-  timed_mesh_ = found < kClearlyFaster * expected ? other : likely;
-  for_ranks([mesh = *timed_mesh_](Rank& rank) { rank.share_mesh(mesh); });
-  return ranks_[0]->step() - begin;
-}
-
-// Seconds for the life of a pair list, the least of several, of the slowest rank.
-double Engine::time_of_life(MeshSharing mesh) {
-  for_ranks([mesh](Rank& rank) { rank.share_mesh(mesh); });
-  const int64_t life = setup_->lists.life;
-  run_to(ranks_[0]->step() + kWarmUpLives * life);
-  double least = std::numeric_limits<double>::infinity();
-  for (int k = 0; k < kTimedLives; ++k) {
-    const double began = clock_seconds();
-    run_to(ranks_[0]->step() + life);
-    const double own = clock_seconds() - began;
-    double slowest = 0;
-    for (const auto& rank : gather<double>([own](Rank&) { return std::vector{own}; }))
-      slowest = std::max(slowest, rank.front());
-    least = std::min(least, slowest);
-  }
-  return least;
 }
 
 void Engine::run_to(int64_t target) {
@@ -454,65 +347,6 @@ void Engine::load_again() {
   now.list_positions.clear();
   assign(now.positions);
   for_ranks([&](Rank& rank) { rank.load(now, Rank::Begin::kGoOn); });
-}
-
-void Engine::set_conditions(const std::map<std::string, double>& values,
-                            const std::optional<Box>& box) {
-  require_state();
-  if (box && setup_->grid.is_open())
-    throw Error("the system has no periodic box, so its box cannot be changed: leave out the box");
-  std::map<std::string, double> of_dynamics = values;
-  const double restraint_strength = take_restraint_strength(of_dynamics, restraint_strength_);
-  const Lambdas lambdas = take_lambdas(of_dynamics, system_, lambdas_);
-  std::vector<double> centres = take_restraint_centres(of_dynamics, system_, restraint_centres_);
-  IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
-  const BathSettings baths =
-      make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
-  const bool moves = box && *box != setup_->grid.box;
-  const Int3 cells = setup_->grid.cells;
-  if (moves) set_box(*setup_, *box, cells);
-  integrator_ = std::move(changed);
-  setup_->restraint_strength = restraint_strength_ = restraint_strength;
-  take_lambdas(*setup_, lambdas_ = lambdas);
-  restraint_centres_ = std::move(centres);
-  setup_->restraint_centres = collective_numbers();
-  setup_->plan.baths = baths;
-  constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
-  entered_.reset();
-  conditions_changed(moves ? Rank::Atoms::kMoveWithBox : Rank::Atoms::kStay, cells);
-}
-
-void Engine::conditions_changed(Rank::Atoms atoms, Int3 cells) {
-  const bool same_cells = setup_->grid.cells == cells;
-  try {
-    for_ranks([&](Rank& rank) {
-      rank.update_conditions(atoms);
-      if (same_cells) rank.rebuild();
-    });
-    if (!same_cells || ranks_[0]->needs_plan()) load_again();
-  } catch (const Blowup& blowup) {
-    explain(blowup);
-  }
-}
-
-std::vector<double> Engine::collective_numbers() const {
-  std::vector<double> numbers = restraint_centres_;
-  const std::vector<double> packed = bias_.packed();
-  numbers.insert(numbers.end(), packed.begin(), packed.end());
-  return numbers;
-}
-
-void Engine::add_hills(const std::vector<BiasAxis>& axes, const std::vector<BiasHill>& hills) {
-  require_state();
-  bias_.check(axes, system_.collective.size());
-  if (bias_.axes.empty()) {
-    bias_ = Bias(axes);
-    for (const auto& rank : ranks_) rank->forget_recordings();
-  }
-  for (const BiasHill& hill : hills) bias_.add(hill);
-  setup_->restraint_centres = collective_numbers();
-  entered_.reset();
-  conditions_changed(Rank::Atoms::kStay, setup_->grid.cells);
 }
 
 void Engine::explain(const Blowup& blowup) {

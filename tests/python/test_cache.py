@@ -25,8 +25,8 @@ from quiltmd.description.restraints import Held
 from quiltmd.inputs import cache
 from quiltmd.openmm.files import find_force_field
 from quiltmd.reading.formats import Described
-from quiltmd.running import runner
 from quiltmd.running.config import build_config
+from quiltmd.running.run_inputs import load_system
 
 MAIN = """
 [ defaults ]
@@ -192,7 +192,7 @@ def test_a_run_says_so(
     settings = {"system": files, "run": {"steps": 1}, "output": {"dir": "out"}}
     config = build_config(settings)
     for lines in (0, 1):
-        runner.load_system(config)
+        load_system(config)
         said = " ".join(capsys.readouterr().err.split())
         assert said.count("was loaded from the cache") == lines
         assert said.count("QUILTMD_CACHE=off reads it again") == lines

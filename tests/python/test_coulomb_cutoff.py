@@ -15,6 +15,7 @@ from boxes import digest, engine, relative_rms, state_of, water_box
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System, VelocityVerlet
 from quiltmd.description.coulomb_cutoff import with_coulomb_cutoff
+from quiltmd.running.chosen_settings import as_begun
 from quiltmd.running.config import build_config
 from quiltmd.running.identity import changed_settings
 
@@ -217,12 +218,12 @@ def test_a_run_states_what_was_chosen_and_goes_on_with_it() -> None:
     begun = build_config(MINIMAL)
     physics = begun.physics(3 * np.eye(3))
     assert physics["nonbonded.coulomb_cutoff"] == 0.9
-    assert begun.as_begun(physics).nonbonded.coulomb_cutoff == 0.9
+    assert as_begun(begun, physics).nonbonded.coulomb_cutoff == 0.9
     older = {key: value for key, value in physics.items() if not key.endswith("coulomb_cutoff")}
-    assert begun.as_begun(older).nonbonded.coulomb_cutoff == 0.9
+    assert as_begun(begun, older).nonbonded.coulomb_cutoff == 0.9
     assert changed_settings({"physics": older}, {"physics": physics}) == []
     shorter = {**physics, "nonbonded.coulomb_cutoff": 0.7}
-    assert begun.as_begun(shorter).nonbonded.coulomb_cutoff == 0.7
+    assert as_begun(begun, shorter).nonbonded.coulomb_cutoff == 0.7
     changes = changed_settings({"physics": physics}, {"physics": shorter})
     assert changes == ["nonbonded.coulomb_cutoff (was 0.9, is 0.7)"]
 

@@ -20,7 +20,7 @@ from quiltmd.description.decoupling import at_lambdas
 from quiltmd.description.dual_topology import DualTopology
 from quiltmd.inputs.control_files import Control
 from quiltmd.running.config import build_config
-from quiltmd.running.runner import load_system
+from quiltmd.running.run_inputs import load_system
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
 MDIN = """TI

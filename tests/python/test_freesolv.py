@@ -13,7 +13,7 @@ import numpy as np
 
 import quiltmd
 from quiltmd.running.config import build_config
-from quiltmd.running.runner import load_system
+from quiltmd.running.run_inputs import load_system
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import freesolv

@@ -25,6 +25,7 @@ from quiltmd.commands.run import run
 from quiltmd.outputs import checkpoint as checkpoints
 from quiltmd.outputs import files
 from quiltmd.running import runner
+from quiltmd.running.chosen_settings import as_begun
 from quiltmd.running.config import Config, build_config, merge, read_config
 from quiltmd.running.identity import changed_settings
 from quiltmd.running.older_names import RENAMED
@@ -589,7 +590,7 @@ def test_a_run_that_began_with_a_gaussian_split_goes_on_with_it(
     checkpoint = read_checkpoint(folders[1] / "checkpoint.qmd")
     physics = checkpoint.provenance["physics"]
     del physics["nonbonded.pme_bandwidth"], physics["nonbonded.pme_window"]
-    assert config.as_begun({**physics, "nonbonded.pme_order": 5}).nonbonded.pme_order == 5
+    assert as_begun(config, {**physics, "nonbonded.pme_order": 5}).nonbonded.pme_order == 5
     write_checkpoint(folders[1] / "checkpoint.qmd", checkpoint)
     runner.resume(folders[1], {("run", "steps"): STEPS})
     last = [read_checkpoint(folder / "checkpoint.qmd") for folder in folders]

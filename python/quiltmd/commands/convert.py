@@ -13,7 +13,7 @@ from ..errors import QuiltError
 from ..openmm.write import write_openmm, write_openmm_state
 from ..running.config import build_config, merge
 from ..running.progress import say
-from ..running.runner import load_system
+from ..running.run_inputs import load_system
 from .arguments import InputFiles, with_all_inputs
 from .options import Settings, with_settings
 

@@ -14,11 +14,12 @@ from ..exchange.config import ExchangeConfig
 from ..exchange.states import describe_state
 from ..inputs.control_files import read_control
 from ..running.before import check_reporters, check_selections, warn_of_no_effect
+from ..running.chosen_settings import state_coulomb_cutoff
 from ..running.config import Config, build_config, build_config_of, merge, read_config
 from ..running.estimate import Estimate, estimate
 from ..running.folder import Folder
 from ..running.introduction import cutoffs, what
-from ..running.runner import check_velocities, load_system
+from ..running.run_inputs import check_velocities, load_system
 from ..running.spans import clock, span
 from ..running.stages import stages_of
 from .arguments import INPUTS
@@ -103,7 +104,7 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
     parts = [
         replace(
             part,
-            config=part.config.following(system).with_coulomb_cutoff(system, state.box),
+            config=state_coulomb_cutoff(part.config.following(system), system, state.box),
         )
         for part in parts
     ]

@@ -25,7 +25,7 @@ from ..inputs.frames import read_frames
 from ..outputs.files import replace_file
 from ..running.config import Config, build_config, merge
 from ..running.progress import warn
-from ..running.runner import load_system
+from ..running.run_inputs import load_system
 from ..running.simulation import Simulation
 from ..workers.factory import make_engine
 from .arguments import InputFiles, with_all_inputs

@@ -24,7 +24,7 @@ from ..prediction.plot import plot_scaling
 from ..prediction.predict import MOST_REPLICATED, Prediction, Tile, predict, predict_weak
 from ..running.config import build_config, merge
 from ..running.folder import Folder
-from ..running.runner import load_system
+from ..running.run_inputs import load_system
 from .arguments import InputFiles, with_all_inputs
 from .bench import parse_tile
 from .options import AsJson, Settings, with_settings

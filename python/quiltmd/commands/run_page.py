@@ -21,7 +21,7 @@ from ..running.folder import Folder
 from ..running.introduction import what
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 from ..running.rmsd import solute_rmsd
-from ..running.runner import load_system
+from ..running.run_inputs import load_system
 from ..running.spans import span
 from ..running.statistics import Estimated, drift, mean
 from ..workers.pool import PHASES

@@ -19,7 +19,7 @@ from ..outputs.formats import open_trajectory
 from ..outputs.trajectory import Layout, Snapshot
 from ..running.config import build_config_of, read_resolved
 from ..running.output_sections import TrajectorySection
-from ..running.runner import load_system
+from ..running.run_inputs import load_system
 from .analysis import History, read_history
 from .config import ExchangeConfig
 from .record import replica_name, state_name

@@ -25,12 +25,14 @@ from ..outputs.files import make_folder, read_file, reading, writing
 from ..outputs.free_energy import StateEnergyReporter
 from ..outputs.reporters import LogReporter, Output, TrajectoryReporter
 from ..running.before import warn_of_no_effect
+from ..running.chosen_settings import as_begun, state_coulomb_cutoff, state_seed
 from ..running.config import build_config_of, merge
 from ..running.final import write_final
 from ..running.folder import Folder
 from ..running.identity import provenance_of, refuse_changes
 from ..running.progress import RunProgress, say
-from ..running.runner import Outcome, check_velocities, load_system
+from ..running.run_inputs import check_velocities, load_system
+from ..running.runner import Outcome
 from ..running.simulation import Simulation
 from ..running.stopping import Stopping
 from ..workers.factory import make_engine
@@ -80,7 +82,7 @@ def start(
             folder.refuse_to_replace()
         system, state = load_system(config)
         config = _with(config, config.following(system))
-        config = _with(config, config.with_coulomb_cutoff(system, state.box))
+        config = _with(config, state_coulomb_cutoff(config, system, state.box))
         warn_of_no_effect(config, system)
         check_velocities(config, state)
         check_overlaps(system, state)
@@ -123,7 +125,7 @@ def resume(
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         generation = read_generation(path)
         first = generation.checkpoints[0]
-        config = config.as_begun(first.provenance["physics"])
+        config = as_begun(config, first.provenance["physics"])
         provenance = provenance_of(config, first.state)
         refuse_changes(first.provenance, provenance, "")
         if config.run.steps < first.state.step:
@@ -353,7 +355,7 @@ def _write_last(run: _Run, k: int, simulation: Simulation) -> None:
 
 
 def _seeded(config: ExchangeConfig) -> ExchangeConfig:
-    return _with(config, config.with_seed())
+    return _with(config, state_seed(config))
 
 
 def _with(config: ExchangeConfig, changed: Any) -> ExchangeConfig:

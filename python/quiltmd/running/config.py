@@ -12,7 +12,6 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,8 +24,6 @@ from pydantic import (
     model_validator,
 )
 
-from ..description.constant_pressure import with_interval
-from ..description.coulomb_cutoff import with_coulomb_cutoff
 from ..description.dynamics import resolve_dynamics
 from ..description.external_force import ExternalForce
 from ..description.heat_baths import BathGroup
@@ -34,9 +31,6 @@ from ..description.integrators import Integrator
 from ..description.metadynamics import Metadynamics
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Restraint
-from ..description.settings import (
-    draw_seed,
-)
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.execution import PATCH_REACH_BY_NAME, Execution
@@ -287,7 +281,7 @@ class Config(Section):
         """Settings of `physics` that are random, or follow from the inputs or the initial box."""
         unstated = {key for key, _ in settings_of(self.nonbonded)} - self._stated
         of_box = set()
-        if self.integrator.ensemble == "npt":  # see with_mesh
+        if self.integrator.ensemble == "npt":  # see state_mesh
             of_box = {"pme_tolerance", "lj_pme_tolerance", "fmm_tolerance"}
         left = {"integrator.seed", *(f"nonbonded.{key}" for key in unstated | of_box)}
         return left if self.barostat.every is not None else left | {"barostat.every"}
@@ -300,83 +294,6 @@ class Config(Section):
         """A copy with these nonbonded settings, but for those given here."""
         given: dict[str, Any] = {key: getattr(self.nonbonded, key) for key in self._stated}
         return self.model_copy(update={"nonbonded": nonbonded.overridden(given)})
-
-    def with_coulomb_cutoff(
-        self: AnyConfig, system: System, box: NDArray[np.float64] | None
-    ) -> AnyConfig:
-        """A copy that states the Coulomb cutoff of PME, where it is left open."""
-        chosen = with_coulomb_cutoff(system, self.nonbonded, box)
-        if chosen.method == "pme" and chosen.coulomb_cutoff is None:
-            chosen = replace(chosen, coulomb_cutoff=chosen.cutoff)
-        return self if chosen is self.nonbonded else self.model_copy(update={"nonbonded": chosen})
-
-    def with_mesh(self, box: NDArray[np.float64] | None) -> Config:
-        """A copy that states what is chosen for a box (3, 3), nm, where a barostat will change it.
-
-        A run that is resumed goes on with the Ewald split and the grid with which it began.
-        """
-        if self.integrator.ensemble != "npt" or self.nonbonded.method not in ("pme", "fmm"):
-            return self
-        chosen = self.nonbonded.resolve(box)
-        if self.nonbonded.method == "fmm":
-            stated = replace(
-                self.nonbonded,
-                fmm_tolerance=Nonbonded.fmm_tolerance,
-                fmm_bandwidth=chosen["pme_bandwidth"],
-                fmm_grid=tuple(chosen["pme_grid"]),
-                fmm_box=tuple(chosen["stencil_box"]),
-            )
-            return self.model_copy(update={"nonbonded": stated})
-        stated = replace(
-            self.nonbonded,
-            pme_order=chosen["pme_order"],
-            pme_tolerance=Nonbonded.pme_tolerance,
-            pme_split=None,
-            coulomb_cutoff=self.nonbonded.coulomb_cutoff,
-            pme_alpha=chosen["pme_alpha"] or None,
-            pme_bandwidth=chosen["pme_bandwidth"] or None,
-            pme_grid=tuple(chosen["pme_grid"]),
-            pme_window=chosen["pme_window"] or None,
-        )
-        if stated.lennard_jones == "pme":
-            stated = replace(
-                stated,
-                lj_pme_tolerance=Nonbonded.lj_pme_tolerance,
-                lj_pme_alpha=chosen["lj_pme_alpha"],
-                lj_pme_grid=tuple(chosen["lj_pme_grid"]),
-            )
-        return self.model_copy(update={"nonbonded": stated})
-
-    def as_begun(self: AnyConfig, physics: dict[str, Any]) -> AnyConfig:
-        """A copy for resuming a run that had this `physics` when it began.
-
-        Versions without a bandwidth had the Gaussian split, and order 4 in smaller boxes only;
-        those without a window had B-splines, those without a Coulomb cutoff that of Lennard-Jones.
-        """
-        begun = self.nonbonded
-        if begun.method != "pme":
-            return self
-        if begun.coulomb_cutoff is None:
-            charges = physics.get("nonbonded.coulomb_cutoff", begun.cutoff)
-            begun = replace(begun, coulomb_cutoff=charges)
-        if begun.pme_grid is None and "nonbonded.pme_window" not in physics:
-            begun = _with_older_mesh(begun, physics)
-        return self.model_copy(update={"nonbonded": begun})
-
-    def with_interval(self) -> Config:
-        """A copy that states how many steps apart a barostat acts, where that was left open."""
-        barostat = with_interval(self.barostat.build(self.integrator), self.make_integrator())
-        if barostat is None:
-            return self
-        stated = self.barostat.model_copy(update={"every": barostat.every})
-        return self.model_copy(update={"barostat": stated})
-
-    def with_seed(self) -> Config:
-        """A copy with a seed: where there was none, one is drawn."""
-        if self.integrator.seed is not None:
-            return self
-        integrator = self.integrator.model_copy(update={"seed": draw_seed()})
-        return self.model_copy(update={"integrator": integrator})
 
     def input_files(self) -> dict[str, Path]:
         """Every input by a name of its own: topology, coordinates, parameters-1, ..."""
@@ -505,16 +422,6 @@ def merge(settings: dict[str, Any], flags: dict[tuple[str, str], Any]) -> dict[s
     if device is not None and flags.get(("run", "ranks")) is None and _lists_ranks(device):
         merged["run"].pop("ranks", None)
     return merged
-
-
-def _with_older_mesh(nonbonded: Nonbonded, physics: dict[str, Any]) -> Nonbonded:
-    """The settings, with the mesh that versions without windows had for a tolerance."""
-    if "nonbonded.pme_bandwidth" in physics:
-        splines = None if nonbonded.pme_split == "gaussian" else 0.0
-        return replace(nonbonded, pme_window=splines)
-    split = nonbonded.pme_split or "gaussian"
-    order = nonbonded.pme_order or physics.get("nonbonded.pme_order")
-    return replace(nonbonded, pme_split=split, pme_order=order)
 
 
 def _lists_ranks(device: str) -> bool:

@@ -12,7 +12,8 @@ from .config import build_config, merge
 from .folder import Folder
 from .profiling import Profile, run_profiled
 from .progress import say
-from .runner import find_inputs, load_system, make_simulation
+from .run_inputs import find_inputs, load_system
+from .runner import make_simulation
 
 _MANY = 10**9  # steps: as many as a profile wants
 

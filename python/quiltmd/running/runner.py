@@ -17,14 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..description.dual_topology import DualTopology
-from ..description.hybrid import SecondMolecule
 from ..description.overlaps import check_overlaps
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
-from ..errors import InputError, QuiltError
-from ..inputs import load
+from ..errors import QuiltError
 from ..outputs.checkpoint import Checkpoint, write_checkpoint
 from ..outputs.files import writing
 from ..outputs.reporters import CheckpointReporter, Reporter
@@ -36,7 +33,8 @@ from .before import (
     warn_of_frames,
     warn_of_no_effect,
 )
-from .config import REPARTITIONED_HYDROGEN_MASS, SECOND, Config, build_config, merge
+from .chosen_settings import as_begun, state_coulomb_cutoff, state_interval, state_mesh, state_seed
+from .config import Config, build_config, merge
 from .final import write_final
 from .folder import Folder
 from .hills import Hills
@@ -47,6 +45,7 @@ from .one_gpu import OneGpuTrial
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say
 from .records import Session
+from .run_inputs import check_velocities, find_inputs, load_system
 from .run_outputs import (
     first_reports,
     make_reporters,
@@ -114,7 +113,7 @@ def start(
         If its folder has files that it would replace and `overwrite` is not set.
     """
     begun = time.monotonic()
-    config = config.with_seed().with_interval()
+    config = state_interval(state_seed(config))
     folder = Folder(config.output.dir, config.file_names())
     folder.refuse_names(config)
     with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
@@ -129,7 +128,7 @@ def start(
         else:
             state = begin
         state = replace(state, step=config.run.first_step)
-        config = config.with_coulomb_cutoff(system, state.box).with_mesh(state.box)
+        config = state_mesh(state_coulomb_cutoff(config, system, state.box), state.box)
         check_overlaps(system, state)
         check_selections(config, system)
         check_reporters(config)
@@ -183,7 +182,7 @@ def resume(
         folder.refuse_names(config)
         stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
         checkpoint = folder.latest()
-        config = config.as_begun(checkpoint.provenance["physics"])
+        config = as_begun(config, checkpoint.provenance["physics"])
         provenance = _same_run(config, folder, checkpoint)
         system, _ = load_system(config)
         system = in_last_state(config, folder, system, checkpoint)
@@ -218,77 +217,6 @@ def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[st
             f"the requested steps"
         )
     return provenance
-
-
-def load_system(config: Config, frame: int | None = None) -> tuple[System, State]:
-    """The system of a run, and its state at the start: a frame of the coordinates."""
-    settings: dict[str, Any] = {
-        "constraints": config.system.constraints,
-        "rigid_water": config.system.rigid_water,
-        "hydrogen_mass": REPARTITIONED_HYDROGEN_MASS if config.system.hmr else None,
-        "say": say,
-    }
-    second: SecondMolecule | DualTopology | None = None
-    if config.second is not None:
-        second = config.second.load(**settings)
-    elif config.alchemy is not None and config.alchemy.dual is not None:
-        second = config.alchemy.dual.build()
-    system, state = load(
-        config.system.topology,
-        config.system.coordinates,
-        parameters=config.system.parameters,
-        defines=config.system.defines,
-        box=config.system.box,
-        frame=(config.system.frame or 0) if frame is None else frame,
-        restraints=config.restraint,
-        velocities=config.system.velocities,
-        reference=config.system.reference,
-        reference_scaling=config.system.reference_scaling,
-        solvent=config.solvent.build(),
-        electric_field=config.system.electric_field,
-        second_states=config.alchemy is not None and config.alchemy.of_second_states,
-        second=second,
-        **settings,
-    )
-    if config.metadynamics is not None:
-        config.metadynamics.axes(system)  # refuses variables that the system does not have
-    for section in config.external:
-        system = section.apply(system)
-    return (system if config.alchemy is None else config.alchemy.apply(system)), state
-
-
-def check_velocities(config: Config, state: State) -> None:
-    """InputError if the input has none, or zeros, and the configuration asks for some."""
-    if state.velocities.any() or config.run.begins_anew() or not config.run.require_velocities:
-        return
-    raise InputError(
-        "no velocities, which require_velocities (ntx = 5 of an mdin) asks for: give a file that "
-        "has some (--velocities), or have them drawn (--draw-velocities; irest = 0, ntx = 1 and "
-        "tempi of an mdin)",
-        file=config.system.velocities or config.system.coordinates,
-    )
-
-
-def find_inputs(config: Config, folder: Folder) -> None:
-    """QuiltError if an input is not where the configuration says."""
-    files = config.input_files()
-    missing = [name for name in files if not files[name].exists()]
-    if missing:
-        paths = ", ".join(str(files[name]) for name in missing)
-        # All parameter files are named again where one is missing.
-        named = [name for name in missing if not name.startswith(SECOND)]
-        if not named:
-            raise QuiltError(
-                f"the inputs of this run are missing ({paths}): if they have moved, give their new "
-                f"paths in [alchemy.second] of {folder.config}"
-            )
-        flags = ["parameters" if name.startswith("parameters-") else name for name in named]
-        options = " ".join(f"--{flag} FILE" for flag in dict.fromkeys(flags))
-        raise QuiltError(
-            f"the inputs of this run are missing ({paths}): if they have moved, give their new "
-            f"paths with "
-            f"'quiltmd run --resume {folder.path} {options}'"
-        )
 
 
 def make_simulation(

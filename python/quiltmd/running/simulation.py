@@ -1,40 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running simulation: descriptions compiled into an engine, and the loop that advances it.
+"""A running simulation: descriptions compiled into an engine, and its state.
 
-The loop goes from one due report to the next.  There it captures a frame of the simulation, which
-another thread writes while the engine continues.  Long stretches are cut into pieces of about half
-a second so that Ctrl-C and progress work; since the engine's results do not depend on how steps are
-grouped, this changes nothing else.
-
-One thread at a time uses a simulation; a second one gets an error, since waiting for a run could
-take days.  Ctrl-C stops a run between two pieces, when all is consistent.
+It is in three parts: the engine and who may use it (`engine_access.py`), conditions that change
+between steps (`set_conditions.py`), and the loop that advances it (`run_loop.py`).
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from ..description.alchemy import conditions_of
 from ..description.barostats import Barostat
-from ..description.box import check_box
 from ..description.centre_of_mass import centre_of_mass, centre_of_mass_oddities
-from ..description.checks import LAST_STEP, frozen, real_number, whole_number
-from ..description.collective import changed_centres
+from ..description.checks import frozen, real_number, whole_number
 from ..description.constant_pressure import check_cell, with_interval
 from ..description.coulomb_cutoff import with_coulomb_cutoff
-from ..description.dynamics import heat_bath, resolve_dynamics, with_conditions
+from ..description.dynamics import heat_bath, resolve_dynamics
 from ..description.external_force import ExternalForce
 from ..description.impulses import check_impulses
 from ..description.integrators import (
@@ -58,38 +46,25 @@ from ..engine.execution import DeviceName, Execution, MeshSharing, PatchReach, T
 from ..engine.external_calls import (
     external_calls,
     prepare_forces,
-    refuse_calls_within,
     set_states,
-    states_of,
     tried,
     with_external,
 )
 from ..engine.external_factory import ExternalFactory
 from ..engine.where import RunHere, RunInWorkers
 from ..engine.worker_settings import Workers
-from ..errors import QuiltError, QuiltWarning
+from ..errors import QuiltError
 from ..outputs.checkpoint import read_checkpoint, write_checkpoint
 from ..outputs.files import writing
-from ..outputs.readout import Frame, Readout, read_from
-from ..outputs.reporters import Need, Reporter
 from ..workers.factory import make_engine
-from ..workers.pool import Event
-from .interrupts import interrupt_deferred
+from .run_loop import RunLoop
+from .set_conditions import Conditions, hills_of
 from .shutdown import core_calls
 from .simulation_checks import (
-    AtomNames,
     refuse_mismatch,
     refuse_other_kinds,
-    refuse_other_than_reporters,
 )
-from .writer import Writer
 
-_EVERYTHING: tuple[Need, ...] = ("energies", "state")
-_COMES_WITH: dict[str, tuple[Need, ...]] = {"tensors": ("energies",), "heat": ()}
-_LARGEST_FORCE = 5e5  # kJ/mol/nm; kLargestForce of src/math/fixed.h
-_PIECE_SECONDS = 0.5
-_FIRST_PIECE = 10  # steps, before the speed is known
-_HOLD_SECONDS = 0.01  # between questions whether a run that is held may continue
 _FIXED = ("system", "nonbonded", "integrator", "thermostat", "barostat", "device", "ranks")
 _FOLLOWS = {  # what changes it
     "step": "run or set_state",
@@ -105,7 +80,7 @@ _FOLLOWS = {  # what changes it
 }
 
 
-class Simulation(Readout):
+class Simulation(Conditions, RunLoop):
     """A simulation: a System and its State, advanced in time by an integrator.
 
     Parameters
@@ -209,14 +184,13 @@ class Simulation(Readout):
         self.ranks: int = where.ranks
         self._make = self._maker(engine, state.box)
         with self._naming_atoms():
-            self._engine: Engine = self._make(where)
-        self._earlier_faults: list[Event] = []  # of devices that it has left
-        self._conditions: dict[str, float] = {}  # that have changed since
-        self._hills: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
-        self._piece = _FIRST_PIECE
+            self._engine = self._make(where)
+        self._earlier_faults = []
+        self._conditions = {}  # that have changed since
+        self._hills = None
         self._heat_before = 0.0
-        self._cache: dict[str, Any] = {}
-        self._step_oddities = step_oddities(system, self.integrator)  # found by the first run
+        self._cache = {}
+        self._step_oddities = step_oddities(system, self.integrator)
         self.step = 0
         self.box = state.box
         self._described = True
@@ -259,19 +233,6 @@ class Simulation(Readout):
             any(calls.force.outside for calls in self._external),
         )
         return lambda where: engine(system.arrays(), nonbonded, dynamics, where)
-
-    def _note(self, step: int, box: NDArray[np.float64] | None = None) -> None:
-        """Notes where the engine is now."""
-        super().__setattr__("step", step)
-        if box is not None:
-            super().__setattr__("box", box)
-
-    def _box_now(self) -> NDArray[np.float64] | None:
-        """The box of the engine, where a barostat changes it."""
-        if self.barostat is None:
-            return None
-        box = self._engine.capture().box
-        return None if box is None else np.asarray(box, dtype=np.float64)
 
     def set_state(self, state: State, heat: float = 0.0) -> None:
         """Sets the state of the simulation.
@@ -326,12 +287,6 @@ class Simulation(Readout):
             engine.place_atoms(places)
             self._heat_before = heat
 
-    def fields(self) -> dict[str, Any]:
-        """The fields of `state()` from the engine, without checks and copies."""
-        with self._owned() as engine:
-            fields: dict[str, Any] = engine.read(state=True).state()
-        return fields
-
     def take_over(self, fields: dict[str, Any], heat: float) -> None:
         """Continues from the `fields` of a simulation of the same atoms in the same kind of box.
 
@@ -340,22 +295,6 @@ class Simulation(Readout):
         box = fields["box"]
         fixed = None if box is None else frozen(np.asarray(box, dtype=np.float64))
         self._set_fields({**fields, "box": fixed}, counted_heat(heat))
-
-    def forces(self) -> NDArray[np.float64]:
-        """Forces now, (N, 3), kJ/mol/nm, in the order of the input.
-
-        Raises QuiltError, naming the atom, if atoms overlap so much that forces are not correct.
-        """
-        with self._owned() as engine:
-            forces = np.asarray(engine.forces(), dtype=np.float64)
-        if not np.abs(forces).max() < _LARGEST_FORCE:
-            largest = np.abs(forces).max(axis=1)
-            worst = self.system.topology.describe(int(largest.argmax()))
-            raise QuiltError(
-                f"{worst} overlaps with another atom: the force on it is out of range; minimise or "
-                "correct the structure"
-            )
-        return forces
 
     def minimize(
         self,
@@ -422,156 +361,6 @@ class Simulation(Readout):
         velocities -= (masses > 0) * drift
         self.set_state(replace(state, velocities=velocities), self.heat())
 
-    @property
-    def restraint_strength(self) -> float:
-        """The factor of energies and forces of restraints."""
-        return self._conditions.get("restraints", 1.0)
-
-    def set_conditions(
-        self,
-        *,
-        temperature: float | Sequence[float] | None = None,
-        friction: float | Sequence[float] | None = None,
-        pressure: float | None = None,
-        box: npt.ArrayLike | None = None,
-        restraints: float | None = None,
-        centres: Mapping[str, float] | None = None,
-        lambda_coulomb: float | None = None,
-        lambda_vdw: float | None = None,
-        lambda_bonded: float | None = None,
-        lambda_restraint: float | None = None,
-    ) -> None:
-        """Changes baths, box, restraints or lambdas from the present step on.
-
-        `integrator`, `thermostat`, `barostat` and `restraint_strength` then have the new values.
-        Pair lists are rebuilt, with the Verlet buffer of the temperature at which the simulation
-        was created.  The result is bitwise the same on any number of ranks.  It is bitwise that of
-        a new simulation with these settings if both temperatures are at most 300 K, below which the
-        buffer does not depend on the temperature.
-
-        When the box changes, the centres of mass of hydrogen groups (atoms joined by constraints)
-        keep their fractional coordinates; shapes, orientations and velocities do not change.
-        Neither do the Ewald coefficient and the PME grid, which were chosen for the earlier box:
-        for a box of a very different size create another `Simulation`.  The work of the change is
-        not part of `heat`.
-
-        Parameters
-        ----------
-        temperature:
-            Temperature of the heat bath, K; with separate heat baths, one for all or one for each
-            group.
-        friction:
-            Friction coefficient, 1/ps; likewise for groups.
-        pressure:
-            Reference pressure of the barostat, bar.
-        box:
-            (3, 3) nm, rows a, b, c in reduced lower-triangular form.
-        restraints:
-            Factor of energies and forces of all restraints, initially 1.  The work of a change is
-            not part of `heat`.  A State does not contain the factor: set it again in a simulation
-            that starts from one.
-        centres:
-            Centres of collective restraints by their names, in nm, degrees or contacts; not of
-            those that follow a path.  As for the factor, the work is not part of `heat`, and a
-            State does not contain them.
-        lambda_coulomb, lambda_vdw:
-            Lambdas of alchemical atoms, from 0, where they are those of the system, to 1.  As for
-            restraints, the work is not part of `heat`, and a State does not contain the lambdas.
-        lambda_bonded:
-            Lambda of bonded terms that change, if there are any.
-        lambda_restraint:
-            Lambda of the restraint of alchemical atoms, if they have one, from 0 (none) to 1
-            (full).
-
-        Raises
-        ------
-        QuiltError
-            If the integrator or thermostat has no such setting, or the box is too small for the
-            cutoff; nothing is changed then.
-        """
-        conditions = {"temperature": temperature, "friction": friction, "pressure": pressure}
-        parts, numbers = with_conditions(
-            self.integrator, self.thermostat, self.barostat, conditions
-        )
-        if restraints is not None:
-            numbers["restraints"] = real_number("restraints", restraints)
-        numbers |= changed_centres(self.system, centres or {})
-        numbers |= self._changed_lambdas(
-            lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw, lambda_bonded=lambda_bonded
-        )
-        numbers |= self._changed_restraint(restraints, lambda_restraint)
-        cell = None if box is None else check_box(box)
-        with self._changing() as engine, self._naming_atoms(), core_calls:
-            engine.set_conditions(numbers, cell)
-            self._conditions |= numbers
-            if cell is not None:
-                self._note(self.step, cell)
-        for name, part in parts.items():
-            super().__setattr__(name, part)  # not an assignment by the user, which is refused
-
-    def add_hills(self, axes: npt.ArrayLike, hills: npt.ArrayLike) -> None:
-        """Adds hills to the bias of collective variables; see `Metadynamics`, which makes both.
-
-        Parameters
-        ----------
-        axes:
-            `Metadynamics.axes`, the same in every call.
-        hills:
-            (n, 5): two centres and two widths, in nm, rad or contacts, and the height, kJ/mol; with
-            one variable the second centre is 0 and the second width 1.
-
-        Raises
-        ------
-        QuiltError
-            If the axes are others, or the engine runs in workers, which have no bias.
-        """
-        rows = [np.asarray(one, dtype=np.float64).reshape(-1, 5) for one in (axes, hills)]
-        with self._changing() as engine, self._naming_atoms(), core_calls:
-            _hills_of(engine)(*rows)
-        before = [] if self._hills is None else [self._hills[1]]
-        self._hills = (rows[0], np.concatenate([*before, rows[1]]))
-
-    @property
-    def lambdas(self) -> dict[str, float]:
-        """The lambdas of alchemical atoms, as keywords of `set_conditions`."""
-        if self.system.alchemy is None:
-            return {}
-        start = conditions_of(self.system.alchemy.start, self.system.alchemy.names)
-        now = {"lambda_restraint": self.restraint_strength, **self._conditions}
-        return {name: now.get(name, value) for name, value in start.items()}
-
-    def _changed_lambdas(self, **given: float | None) -> dict[str, float]:
-        """The given lambdas, checked."""
-        changed = {
-            name: real_number(name, value) for name, value in given.items() if value is not None
-        }
-        if changed and self.system.alchemy is None:
-            raise QuiltError(f"{next(iter(changed))}: the system has no alchemical atoms")
-        for name in changed.keys() - self.lambdas.keys():
-            raise QuiltError(f"{name}: no terms of the system change with lambda")
-        return changed
-
-    def _changed_restraint(
-        self, strength: float | None, lambda_restraint: float | None
-    ) -> dict[str, float]:
-        """The strength of restraints that a lambda means, checked."""
-        has_lambda = self.system.alchemy is not None and self.system.alchemy.restraint is not None
-        if lambda_restraint is not None and not has_lambda:
-            raise QuiltError("lambda_restraint: the alchemical atoms have no restraint")
-        if strength is not None and has_lambda:
-            raise QuiltError("restraints: the only restraint has a lambda; give lambda_restraint")
-        if lambda_restraint is None:
-            return {}
-        value = real_number("lambda_restraint", lambda_restraint)
-        if not 0 <= value <= 1:
-            raise QuiltError(f"lambda_restraint must be from 0 to 1, not {value:g}")
-        return {"restraints": value}
-
-    @property
-    def faults(self) -> list[Event]:
-        """The failures of devices so far, for simulations with spares or redundant devices."""
-        return [*self._earlier_faults, *getattr(self._engine, "events", ())]
-
     def migrate(self, device: DeviceName) -> None:
         """Continues on another device, bitwise if it is of the same kind.
 
@@ -591,144 +380,17 @@ class Simulation(Readout):
             if self._conditions:
                 engine.set_conditions(self._conditions)
             if self._hills is not None:
-                _hills_of(engine)(*self._hills)
+                hills_of(engine)(*self._hills)
             self._earlier_faults = self.faults
             self._engine, self._execution = engine, execution
             super().__setattr__("ranks", where.ranks)
             super().__setattr__("device", where.device)
         self.set_state(now.state, now.heat)
 
-    def run(
-        self,
-        steps: int,
-        reporters: Sequence[Reporter] = (),
-        watch: Callable[[int], bool] | None = None,
-    ) -> None:
-        """Advances by `steps` steps.
-
-        Parameters
-        ----------
-        steps:
-            Number of steps.
-        reporters:
-            Each reports at multiples of its `every`, in the given order, in another thread; all
-            reports are complete on return.  The run waits while one of them `holds` it.
-        watch:
-            Called with the step number about twice a second; returning True stops the run at this
-            step, after its reports.
-
-        Raises
-        ------
-        SimulationError
-            If the simulation blows up; the error names the atoms.  Earlier reports are written.
-        KeyboardInterrupt
-            On Ctrl-C, after the run has stopped at a step and the reports up to it are complete;
-            another call continues from there.  A second Ctrl-C acts at once.
-
-        An error in a reporter is raised here soon afterwards; later reports are omitted.
-        """
-        steps = whole_number("steps", steps)
-        if self.step + steps > LAST_STEP:
-            raise QuiltError(f"step {self.step + steps} is beyond the last step, {LAST_STEP}")
-        refuse_other_than_reporters(reporters)
-        with self._running(), interrupt_deferred() as interrupted, Writer() as writer:
-            self._warn(self._step_oddities)
-            end = self.step + steps  # known only here: another thread's run may have just ended
-
-            def asks_to_stop(step: int) -> bool:
-                return (watch is not None and watch(step)) or interrupted()
-
-            try:
-                self._run(end, reporters, asks_to_stop, writer)
-            except BaseException:
-                with suppress(QuiltError):
-                    self._note(self._engine.capture().step, self._box_now())
-                raise
-
-    def _run(
-        self,
-        end: int,
-        reporters: Sequence[Reporter],
-        watch: Callable[[int], bool],
-        writer: Writer,
-    ) -> None:
-        stop = False
-        while self.step < end and not stop and not self._hold(reporters, watch, writer.check):
-            active = [(one, every) for one in reporters if (every := one.every) > 0]
-            next_due = (self.step - self.step % every + every for _, every in active)
-            stop = self._advance(min([end, *next_due]), watch, writer.check)
-            due = [reporter for reporter, every in active if self.step % every == 0]
-            if due:
-                writer.wait_for_room()
-                writer.put(partial(_report, self._capture(*_needs(due)), due))
-
-    def _hold(
-        self, reporters: Sequence[Reporter], watch: Callable[[int], bool], check: Callable[[], None]
-    ) -> bool:
-        """Waits while a reporter holds the run; whether `watch` asks to stop meanwhile."""
-        questions = [holds for one in reporters if callable(holds := getattr(one, "holds", None))]
-        while any([holds() for holds in questions]):
-            check()
-            if watch(self.step):
-                return True
-            time.sleep(_HOLD_SECONDS)
-        return False
-
-    @property
-    def external(self) -> tuple[ExternalForce, ...]:
-        """The external forces, in the given order."""
-        return tuple(calls.force for calls in self._external)
-
     @property
     def balance(self) -> bool:
         """Whether load balancing between ranks is on."""
         return self._execution.balance
-
-    def describe(self) -> dict[str, Any]:
-        """Technical data: patches, pair lists, ranks, devices, PME parameters."""
-        with self._owned() as engine:
-            found = engine.describe()
-        return found | {"external": [calls.describe() for calls in self._external]}
-
-    def profile(self) -> list[dict[str, Any]]:
-        """Time spent so far: rank, name, calls and seconds of each task."""
-        with self._owned() as engine:
-            return engine.profile()
-
-    def start_profile(self) -> None:
-        """Starts timing every task, or on a GPU every kernel; results do not change.
-
-        Another call before `stop_profile` starts again.
-        """
-        with self._owned() as engine:
-            engine.start_profile()
-
-    def stop_profile(self) -> list[dict[str, Any]]:
-        """Stops timing and returns the calls.
-
-        Returns
-        -------
-        rank, stream (0 main, 1 side, 2 halo, 3 boundary), name, begin and end, s since the last
-        `start_profile`.
-        """
-        with self._owned() as engine:
-            return engine.stop_profile()
-
-    def profiled_messages(self) -> list[dict[str, Any]]:
-        """Messages between ranks during the last profile.
-
-        Returns
-        -------
-        name, from, to (ranks), from_stream, to_stream, bytes, carrier ("host", or "kernels", which
-        write into the memory of other GPUs), and s since the `start_profile`: sent, arrived, used.
-        """
-        with self._owned() as engine:
-            return engine.profiled_messages()
-
-    def loads(self) -> list[dict[str, Any]]:
-        """Load of each rank: patches, proxies, computes, atoms, list_entries, device_bytes."""
-        with self._owned() as engine:
-            return engine.loads()
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint; the previous one is kept beside it."""
@@ -763,106 +425,6 @@ class Simulation(Readout):
         """
         with self._changing():
             set_states(self._external, states, self.step)
-
-    def _external_states(self) -> dict[str, bytes]:
-        return states_of(self._external, self.step)
-
-    def _advance(
-        self, target: int, watch: Callable[[int], bool], check: Callable[[], None]
-    ) -> bool:
-        """Runs a piece, at most up to `target`; whether `watch` asks to stop there.
-
-        Afterwards `check` may raise.
-        """
-        steps = min(self._piece, target - self.step)
-        begin = time.perf_counter()
-        self._cache = {}
-        with self._naming_atoms(), core_calls:
-            self._engine.run(steps)
-        seconds = max(time.perf_counter() - begin, 1e-9)
-        self._note(self.step + steps, self._box_now())
-        if steps == self._piece or seconds > _PIECE_SECONDS:
-            self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
-        stop = watch(self.step)
-        check()
-        return stop
-
-    @contextmanager
-    def _owned(self) -> Iterator[Engine]:
-        """The engine, which belongs to one thread at a time."""
-        if not self._lock.acquire(blocking=False):
-            raise QuiltError(
-                "the simulation is in use by another thread: a reporter may read its frame only, "
-                "and a second thread needs a simulation of its own"
-            )
-        try:
-            refuse_calls_within(self._external)
-            yield self._engine
-        finally:
-            self._lock.release()
-
-    @contextmanager
-    def _changing(self) -> Iterator[Engine]:
-        """The engine, to change the state; not in the middle of a run."""
-        with self._owned() as engine:
-            if self._is_running:
-                raise QuiltError("the simulation is running: `watch` may read it, not change it")
-            self._cache = {}
-            try:
-                yield engine
-            finally:
-                self._cache = {}
-
-    @contextmanager
-    def _running(self) -> Iterator[None]:
-        """Keeps the engine from other threads and from changes for the time of a run."""
-        with self._changing():
-            self._is_running = True
-            try:
-                yield
-            finally:
-                self._is_running = False
-
-    def _capture(self, *needs: str) -> Frame:
-        """The simulation now."""
-        with self._owned() as engine:
-            captured = engine.capture(**{need: True for need in needs if need != "forces"})
-            forces = self.forces() if "forces" in needs else None
-        external = self._external_states() if "state" in needs else None
-        return Frame(self, captured, self._heat_before, forces, external)
-
-    def _fetch(self, what: str) -> Any:
-        with self._owned() as engine:
-            needs = {need: True for need in _COMES_WITH.get(what, (what,))}
-            captured = engine.read(**needs)
-        return read_from(captured, what, self._heat_before)
-
-    def _warn(self, oddities: Iterable[str]) -> None:
-        for text in oddities:
-            warnings.warn(QuiltWarning(text), stacklevel=3)
-
-    def _naming_atoms(self) -> AtomNames:
-        return AtomNames(self.system)
-
-
-def _needs(reporters: Sequence[Reporter]) -> set[Need]:
-    """All data that these reporters read."""
-    return set().union(*(getattr(reporter, "needs", _EVERYTHING) for reporter in reporters))
-
-
-def _report(frame: Frame, due: Sequence[Reporter]) -> None:
-    for reporter in due:
-        reporter.report(frame)
-
-
-def _hills_of(engine: Engine) -> Callable[..., None]:
-    """Function of an engine that adds hills."""
-    add: Callable[..., None] | None = getattr(engine, "add_hills", None)
-    if add is None:
-        raise QuiltError(
-            "metadynamics runs in this process only, not in workers: choose device cpu or cuda"
-        )
-    return add
 
 
 def _same_box(one: NDArray[np.float64] | None, other: NDArray[np.float64] | None) -> bool:

@@ -34,11 +34,13 @@ from ..outputs.files import remove, replace_file
 from ..workers.factory import make_engine
 from . import runner
 from .before import check_reporters, check_selections
+from .chosen_settings import as_begun
 from .config import Config, build_config, merge, read_config
 from .folder import Folder
 from .identity import changed_settings
 from .output_sections import stage_folder
 from .progress import say, warn
+from .run_inputs import load_system
 from .runner import Outcome
 from .setting_fields import as_json, as_spelt, may_change
 from .unused import unused_settings
@@ -172,7 +174,7 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first stage warns
-        system, state = runner.load_system(stages[0].config)
+        system, state = load_system(stages[0].config)
     for stage in stages:
         with _naming(stage):
             check_reporters(stage.config)
@@ -236,7 +238,7 @@ def _refuse_edits(stages: list[Stage]) -> None:
         checkpoint, _ = read_latest(stage.folder.checkpoint)
         began = build_config(stage.folder.settings(), str(stage.folder.config))
         # Settings that nobody stated may follow from the inputs: they stay as when the stage began.
-        config = stage.config.over(began.nonbonded).as_begun(checkpoint.provenance["physics"])
+        config = as_begun(stage.config.over(began.nonbonded), checkpoint.provenance["physics"])
         left = stage.config.open_settings()
         now = {"physics": config.physics(checkpoint.state.box), "outputs": config.outputs()}
         found = [
