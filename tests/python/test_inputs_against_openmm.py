@@ -19,7 +19,7 @@ from quiltmd.description.state import State
 from quiltmd.description.system import System
 from quiltmd.errors import InputError
 from quiltmd.inputs import load
-from quiltmd.openmm.objects import nonbonded_from_openmm
+from quiltmd.openmm.nonbonded import nonbonded_from_openmm
 
 CHOICES = [
     {"constraints": "none", "rigid_water": True, "hydrogen_mass": None},

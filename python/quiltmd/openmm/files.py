@@ -33,7 +33,7 @@ from ..reading.formats import (
 )
 from ..reading.pdb import is_mmcif, is_pdb
 from ..reading.record import mark_incomplete
-from .objects import plain
+from .values import plain
 
 _ROOT = r"\s*(<\?xml[^>]*\?>)?\s*(<!--.*?-->\s*)*<%s\b"
 _SYSTEM = re.compile((_ROOT % "System").encode(), re.DOTALL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""System of an OpenMM System object, and the nonbonded settings that it carries.
+"""System of an OpenMM System object.
 
 Only what can be represented exactly is taken over; any other force or feature
 is refused by its name. OpenMM itself is needed by the caller alone: this
@@ -8,13 +8,9 @@ module works on the objects that it is given and imports nothing of OpenMM.
 
 from __future__ import annotations
 
-import math
-import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,9 +24,11 @@ from ..description.sites import site_fields, site_links
 from ..description.term_forms import TermForm, form_named
 from ..description.terms import Terms, TermTable, table_of
 from ..description.topology import Topology
-from ..errors import InputError, QuiltError, QuiltWarning
+from ..errors import InputError, QuiltWarning
 from ..reading.words import residue_number
 from . import centroids, custom, custom_pairs, custom_terms, maps, offsets, pairs, sites, solvent
+from .nonbonded import forces_of, method_of, nonbonded_force, nonbonded_from_openmm
+from .values import numbers
 
 
 @dataclass(frozen=True)
@@ -58,30 +56,7 @@ _OTHERS = (
     *("CMMotionRemover", maps.FORCE, pairs.PAIRS),
     *(*custom.FORCES, *centroids.FORCES, *solvent.FORCES),
 )
-_METHODS = ("NoCutoff", "CutoffNonPeriodic", "CutoffPeriodic", "Ewald", "PME", "LJPME")
-# A dielectric constant of which OpenMM's (e - 1) / (2 e + 1) and 3 e / (2 e + 1) are 1/2 and 3/2 in
-# double precision, as for an infinite one, which makes no number there.
-CONDUCTOR = 1e18
-# Advice for a method that has no counterpart.
-_INSTEAD = {
-    "CutoffNonPeriodic": "set NoCutoff, or give it a periodic box and set PME or CutoffPeriodic",
-}
-
 _Table = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
-
-
-def plain(value: Any) -> npt.NDArray[np.float64]:
-    """Numbers of an OpenMM quantity in nm, ps, amu, kJ/mol, e; of plain numbers as they are."""
-    if hasattr(value, "value_in_unit_system"):
-        from openmm.unit import md_unit_system
-
-        value = value.value_in_unit_system(md_unit_system)
-    return np.array([plain(item) for item in value] if _nested(value) else value, dtype=np.float64)
-
-
-def _nested(value: Any) -> bool:
-    """Whether a list has quantities inside, as lists of Vec3 with units may."""
-    return isinstance(value, (list, tuple)) and any(hasattr(item, "unit") for item in value)
 
 
 def system_fields(
@@ -92,15 +67,15 @@ def system_fields(
 ) -> dict[str, Any]:
     """The fields of `System`; see `System.from_openmm`."""
     _refuse_unsupported(openmm_system.getForces())
-    forces = _forces_of(openmm_system)
-    if not _nonbonded_force(forces).getIncludeDirectSpace():
+    forces = forces_of(openmm_system)
+    if not nonbonded_force(forces).getIncludeDirectSpace():
         raise InputError("NonbondedForce: setIncludeDirectSpace(False) is not supported")
-    values = _global_values(_nonbonded_force(forces), parameters)
+    values = _global_values(nonbonded_force(forces), parameters)
     forces, free = custom_terms.divided(forces)
     added = custom_terms.part_of(free)
     settings = nonbonded_from_openmm(openmm_system) if nonbonded is None else nonbonded
     atoms = openmm_system.getNumParticles()
-    masses = _numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
+    masses = numbers(openmm_system, "getParticleMass", atoms, 1)[:, 0]
     map_terms = maps.map_fields(forces)
     tables = [
         (force, _terms_of(force, values)) for force in forces if type(force).__name__ in _KINDS
@@ -123,11 +98,11 @@ def system_fields(
     _refuse_maps_across(map_terms, molecules)
     special = custom.pair_terms(forces, molecules)
     atom_fields = _nonbonded_fields(
-        _nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms, values
+        nonbonded_force(forces), _joined(tables, "NonbondedForce"), special, atoms, values
     )
     named = _topology(topology, masses, links)
     by_types, of_pairs = custom_pairs.divided(
-        forces, _nonbonded_force(forces), atom_fields["exclusions"]
+        forces, nonbonded_force(forces), atom_fields["exclusions"]
     )
     if by_types and nonbonded is None:
         settings = settings.overridden(
@@ -154,7 +129,7 @@ def system_fields(
 
 def _refuse_unsuited_terms(forces: Any, tables: Any, free: Any, added: Any, molecules: Any) -> None:
     """Refuses periodic images of terms without a box, and terms across molecules in one."""
-    if _method(forces) in ("NoCutoff", "CutoffNonPeriodic"):
+    if method_of(forces) in ("NoCutoff", "CutoffNonPeriodic"):
         for force, _ in tables:
             _refuse_images(force, getattr(force, _KINDS[type(force).__name__].periodic)())
         for force in free:
@@ -188,114 +163,6 @@ def _corrects(forces: list[Any]) -> bool:
     """Whether the force of Lennard-Jones by types has a correction beyond the cutoff."""
     found = next(force for force in forces if type(force).__name__ == pairs.PAIRS)
     return bool(found.getUseLongRangeCorrection())
-
-
-def nonbonded_from_openmm(openmm_system: Any) -> Nonbonded:
-    """Nonbonded settings from an OpenMM System's NonbondedForce.
-
-    `System.from_openmm` keeps the same in `System.nonbonded`, which is what a
-    `Simulation` uses where it is given nothing else; this function is for
-    those who want to change single values of it.
-
-    Parameters
-    ----------
-    openmm_system:
-        An `openmm.System` with one NonbondedForce.
-
-    Returns
-    -------
-    Cutoff, switching function, tail correction and error tolerance as in the force; the Ewald
-    parameter and grid where `setPMEParameters` states them. The method Ewald becomes PME of the
-    same tolerance, CutoffPeriodic a reaction field that excluded pairs do not feel, NoCutoff all
-    pairs of atoms, and CutoffNonPeriodic beside implicit solvent, if its reaction field has the
-    dielectric constant 1, the method "cutoff". LJPME becomes PME with `lennard_jones="pme"`: its
-    Ewald parameter and grid are those of `setLJPMEParameters`, else they follow from
-    `lj_pme_tolerance`, which leaves out less than OpenMM's choice; the switching function and the
-    tail correction are left out, as in OpenMM.
-
-    Raises
-    ------
-    InputError
-        If the force does what has no counterpart here: a reaction field without a periodic box
-        (other CutoffNonPeriodic).
-    """
-    forces = _forces_of(openmm_system)
-    force, method = _nonbonded_force(forces), _method(forces)
-    if method == "NoCutoff":
-        return Nonbonded(method="no-cutoff")
-    if method == "CutoffNonPeriodic" and _is_truncated(openmm_system, force):
-        return _settings_of(force, method="cutoff")
-    if method == "CutoffPeriodic":
-        return _settings_of(
-            force,
-            method="reaction-field",
-            dielectric=_dielectric(force),
-            reaction_field_on_exclusions=False,
-            dispersion_correction=bool(force.getUseDispersionCorrection()),
-        )
-    if method in _INSTEAD:
-        raise InputError(
-            f"NonbondedForce: the method {method} is not supported; {_INSTEAD[method]} (from "
-            "Python, System.from_openmm takes other settings as nonbonded=)"
-        )
-    alpha, grid = None, None
-    if method != "Ewald":
-        alpha, grid = _stated_mesh(force.getPMEParameters())
-    lj: dict[str, Any] = {}
-    if method == "LJPME":
-        lj_alpha, lj_grid = _stated_mesh(force.getLJPMEParameters())
-        lj = {"lennard_jones": "pme", "lj_pme_alpha": lj_alpha, "lj_pme_grid": lj_grid}
-    stated = [one for one in (grid, lj.get("lj_pme_grid")) if one is not None]
-    return _settings_of(
-        force,
-        dispersion_correction=bool(force.getUseDispersionCorrection()) and method != "LJPME",
-        pme_order=5 if stated else None,  # as OpenMM, of whose splines these are
-        pme_tolerance=Nonbonded.pme_tolerance if grid else force.getEwaldErrorTolerance(),
-        pme_alpha=alpha,
-        pme_grid=grid,
-        **lj,
-    )
-
-
-def _stated_mesh(parameters: Any) -> tuple[float | None, tuple[int, int, int] | None]:
-    """Ewald parameter (1/nm) and grid of a mesh; an alpha of 0 leaves both open."""
-    alpha, *grid = (_value(parameter) for parameter in parameters)
-    if alpha <= 0:
-        return None, None
-    return alpha, (int(grid[0]), int(grid[1]), int(grid[2]))
-
-
-def _dielectric(force: Any) -> float:
-    """Dielectric constant beyond the cutoff; 0, infinite in Quilt, is also 0 in OpenMM."""
-    found = float(force.getReactionFieldDielectric())
-    if not 1 <= found < math.inf:
-        raise InputError(
-            f"NonbondedForce: the dielectric constant of a medium is finite and at least 1, not "
-            f"{found:g}: set another one by setReactionFieldDielectric, for a conductor "
-            f"{CONDUCTOR:g}"
-        )
-    return 0.0 if found >= CONDUCTOR else found
-
-
-def _is_truncated(openmm_system: Any, force: Any) -> bool:
-    """Whether charges end at the cutoff as ours in implicit solvent, without a reaction field."""
-    solvents = solvent.FORCES
-    in_solvent = any(type(other).__name__ in solvents for other in openmm_system.getForces())
-    return in_solvent and force.getReactionFieldDielectric() == 1
-
-
-def _settings_of(force: Any, **others: Any) -> Nonbonded:
-    """Settings with the cutoff and the switching function of a force."""
-    switched = force.getUseSwitchingFunction() and "lennard_jones" not in others
-    try:
-        return Nonbonded(
-            cutoff=_value(force.getCutoffDistance()),
-            switching="potential" if switched else "none",
-            switch_distance=_value(force.getSwitchingDistance()) if switched else None,
-            **others,
-        )
-    except QuiltError as error:
-        raise InputError(f"NonbondedForce: {error}") from None
 
 
 def _refuse_unsupported(forces: list[Any]) -> None:
@@ -364,76 +231,10 @@ def _refuse_images(force: Any, uses_images: bool) -> None:
         )
 
 
-def _method(forces: list[Any]) -> str:
-    return _METHODS[_nonbonded_force(forces).getNonbondedMethod()]
-
-
-def _forces_of(openmm_system: Any) -> list[Any]:
-    """The forces, with a NonbondedForce that does nothing where there is none.
-
-    Its method is NoCutoff, in a periodic system a cutoff as long as that of custom pairs.
-    """
-    forces = list(openmm_system.getForces())
-    if any(type(force).__name__ == "NonbondedForce" for force in forces):
-        return forces
-    pairs_of = [force for force in forces if type(force).__name__ == pairs.PAIRS]
-    made = sys.modules[type(openmm_system).__module__].NonbondedForce()
-    for _ in range(openmm_system.getNumParticles()):
-        made.addParticle(0, 1, 0)
-    for force in pairs_of[:1]:
-        for k in range(force.getNumExclusions()):
-            made.addException(*force.getExclusionParticles(k), 0, 1, 0)
-    made.setExceptionsUsePeriodicBoundaryConditions(openmm_system.usesPeriodicBoundaryConditions())
-    if openmm_system.usesPeriodicBoundaryConditions():
-        made.setNonbondedMethod(made.CutoffPeriodic)
-        made.setUseDispersionCorrection(False)
-        box = plain(openmm_system.getDefaultPeriodicBoxVectors())
-        cutoffs = [_value(force.getCutoffDistance()) for force in pairs_of]
-        made.setCutoffDistance(max(cutoffs, default=min(1.0, 0.4 * float(np.diag(box).min()))))
-    return [*forces, made]
-
-
-def _nonbonded_force(forces: list[Any]) -> Any:
-    found = [force for force in forces if type(force).__name__ == "NonbondedForce"]
-    if len(found) != 1:
-        raise InputError(f"the OpenMM system must have one NonbondedForce, not {len(found)}")
-    return found[0]
-
-
-def _value(quantity: Any) -> float:
-    return float(plain(quantity))
-
-
-def _reader(owner: Any, method: str) -> Callable[[int], Any]:
-    """A method of an OpenMM object, its numbers without units: nm, ps, amu, kJ/mol, e, rad.
-
-    OpenMM's Python layer puts a unit on every number, which takes nine tenths of the time of
-    reading a large system; the compiled functions beneath it give the same numbers bare. Where an
-    object or a version of OpenMM has none, units are taken off one by one.
-    """
-    layer = getattr(sys.modules[type(owner).__module__], "_openmm", None)
-    bare = getattr(layer, f"{type(owner).__name__}_{method}", None)
-    if bare is not None:
-        return partial(bare, owner)
-    wrapped = getattr(owner, method)
-    return lambda index: _bare(wrapped(index))
-
-
-def _bare(value: Any) -> Any:
-    return [_value(item) for item in value] if isinstance(value, (list, tuple)) else _value(value)
-
-
-def _numbers(owner: Any, method: str, count: int, width: int) -> npt.NDArray[np.float64]:
-    """(count, width): what a method of an OpenMM object gives for 0, 1, 2, ..."""
-    rows = map(_reader(owner, method), range(count))
-    numbers = rows if width == 1 else chain.from_iterable(rows)
-    return np.fromiter(numbers, dtype=np.float64, count=count * width).reshape(count, width)
-
-
 def _terms(owner: Any, noun: str, arity: int, width: int) -> _Table:
     """Atoms (n, arity) and parameters (n, width) of the bonds, angles, ... of an OpenMM object."""
     count = getattr(owner, f"getNum{noun}s")()
-    rows = _numbers(owner, f"get{noun}Parameters", count, arity + width)
+    rows = numbers(owner, f"get{noun}Parameters", count, arity + width)
     return rows[:, :arity].astype(np.int32), rows[:, arity:]
 
 
@@ -468,7 +269,7 @@ def _nonbonded_fields(
     """Charges, Lennard-Jones types, exclusions and 1-4 pairs, of custom bonds (`special`) too."""
     if force.getNumParticles() != atoms:
         raise InputError(f"NonbondedForce has {force.getNumParticles()} particles, not {atoms}")
-    particles = _numbers(force, "getParticleParameters", atoms, 3)
+    particles = numbers(force, "getParticleParameters", atoms, 3)
     particles += offsets.particle_offsets(force, values, atoms)
     negative = (particles[:, 1:] < 0).any(axis=1)
     if negative.any():
@@ -505,12 +306,12 @@ def _topology(
             f"the OpenMM topology has {topology.getNumAtoms()} atoms, the system {len(masses)}"
         )
     atoms, residues = list(topology.atoms()), list(topology.residues())
-    numbers = [atom.element.atomic_number if atom.element is not None else 0 for atom in atoms]
+    atomic = [atom.element.atomic_number if atom.element is not None else 0 for atom in atoms]
     names = np.array([atom.name for atom in atoms])
     ids = [residue.id for residue in residues]
     return Topology(
         atom_names=names,
-        elements=elements_of(masses, names, links, np.array(numbers)),
+        elements=elements_of(masses, names, links, np.array(atomic)),
         residue_of_atom=np.array([atom.residue.index for atom in atoms], dtype=np.int32),
         residue_names=np.array([residue.name for residue in residues]),
         residue_ids=np.array([residue_number(text) for text in ids], np.int32),

@@ -30,7 +30,7 @@ from ..outputs.files import replace_file
 from . import tabulated
 from .custom_pairs import write_pairs
 from .custom_terms import write_forces
-from .objects import CONDUCTOR
+from .nonbonded import CONDUCTOR
 
 F64 = npt.NDArray[np.float64]
 
