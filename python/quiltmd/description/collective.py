@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -198,6 +198,13 @@ class Collective(Part):
                 return one
         known = ", ".join(one.name for one in self.restraints)
         raise InputError(f"there is no collective restraint {name!r}, only {known}")
+
+    def at(self, name: str, centre: float) -> Collective:
+        """With another centre of a restraint, in nm, degrees or contacts."""
+        moved = self.named(name)
+        path = [[0.0, real_number("centre", centre) / moved.shown]]
+        others = (replace(one, path=path) if one is moved else one for one in self.restraints)
+        return Collective(tuple(others))
 
     def check(self, system: Any) -> None:
         """Raises InputError if the system does not have the atoms."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.checks import numbers
+from ..description.collective import CollectiveRestraint
 from ..description.dynamics import groups_with_baths
 from ..description.integrators import Integrator, LangevinMiddle, VelocityVerlet
 from ..description.system import System
@@ -113,6 +114,33 @@ def check_lambdas(
             )
         rows.append(int(found[0]))
     return np.array(rows, dtype=np.int64)
+
+
+def check_windows(
+    states: Sequence[ReplicaState], systems: Sequence[System]
+) -> tuple[CollectiveRestraint, NDArray[np.float64]] | None:
+    """The restraint of umbrella windows, and its centres (inside units); None without windows.
+
+    QuiltError if some states have windows and others not, or they differ in more than the centre.
+    """
+    given = [state.window for state in states if state.window is not None]
+    if not given:
+        return None
+    restraints = {name for name, _ in given}
+    if len(given) < len(states) or len(restraints) > 1:
+        raise QuiltError("umbrella windows are centres of one restraint: give each state one")
+    if any(state.scale != 1.0 or state.lambdas is not None for state in states):
+        raise QuiltError("states with windows cannot have a scale or lambdas")
+    if any(system is not systems[0] for system in systems):
+        raise QuiltError("states with windows need one system for all")
+    if systems[0].collective is None:
+        raise QuiltError(
+            "umbrella windows need a restraint between groups: see quiltmd.Restraint with a name"
+        )
+    restraint = systems[0].collective.named(restraints.pop())
+    if restraint.moves:
+        raise QuiltError(f"the centre of {restraint.name!r} follows a path: leave out the path")
+    return restraint, np.array([centre for _, centre in given]) / restraint.shown
 
 
 def check_devices(devices: Sequence[str]) -> None:

@@ -20,20 +20,32 @@ from ..running.config import Config
 from ..running.section import Section
 from ..running.unused import Unused
 from .checks import check_memory
-from .states import ReplicaState, geometric, lambda_states, rest2_states, temperature_states
+from .states import (
+    ReplicaState,
+    geometric,
+    lambda_states,
+    rest2_states,
+    temperature_states,
+    window_states,
+)
+
+# Kinds whose states have the temperature of [integrator], and what gives their states.
+_OF_ONE_TEMPERATURE = {"alchemical": "[alchemy]", "windows": "centres"}
 
 
 class ExchangeSection(Section):
     """[exchange]: between which states replicas are exchanged, and where they run.
 
     The states are given by `temperatures`, or by `lowest`, `highest` and `replicas`, which make a
-    geometric ladder; those of kind alchemical by the schedule in [alchemy].
+    geometric ladder; those of kind alchemical by the schedule in [alchemy], those of kind windows
+    by `restraint` and `centres`.
     """
 
-    kind: Literal["temperature", "rest2", "alchemical"] = Field(
+    kind: Literal["temperature", "rest2", "alchemical", "windows"] = Field(
         default="temperature",
         description="Difference between states: the temperature, the effective temperature of "
-        "the solute (rest2), or the lambdas of [alchemy] (alchemical).",
+        "the solute (rest2), the lambdas of [alchemy] (alchemical), or the centre of a restraint "
+        "(windows).",
     )
     temperatures: Annotated[tuple[Kelvins, ...] | None, OnResume.NOT_COMPARED] = Field(
         default=None, description="Temperatures of the states, K, ascending."
@@ -46,6 +58,12 @@ class ExchangeSection(Section):
     )
     replicas: Annotated[int | None, OnResume.NOT_COMPARED] = Field(
         default=None, ge=1, le=MOST, description="Number of states."
+    )
+    restraint: str | None = Field(
+        default=None, description="windows: name of a restraint between groups."
+    )
+    centres: tuple[float, ...] = Field(
+        default=(), description="windows: its centres, nm, degrees or contacts."
     )
     solute: str = Field(
         default="solute", description="rest2: the atoms that are scaled, as a selection."
@@ -67,11 +85,16 @@ class ExchangeSection(Section):
     @model_validator(mode="after")
     def _is_one_ladder(self) -> ExchangeSection:
         ends = (self.lowest, self.highest, self.replicas)
-        if self.kind == "alchemical":
+        if (self.kind == "windows") != (self.restraint is not None and len(self.centres) > 0):
+            raise ValueError(
+                "kind = 'windows' needs restraint and centres, and other kinds have neither"
+            )
+        if self.kind in _OF_ONE_TEMPERATURE:
             if any(value is not None for value in (self.temperatures, *ends)):
                 raise ValueError(
                     "leave out temperatures, lowest, highest and replicas: states of kind "
-                    "alchemical are those of [alchemy], at the temperature of [integrator]"
+                    f"{self.kind} are those of {_OF_ONE_TEMPERATURE[self.kind]}, at the "
+                    "temperature of [integrator]"
                 )
             return self
         if (self.temperatures is None) == all(value is None for value in ends):
@@ -88,7 +111,7 @@ class ExchangeSection(Section):
         return self
 
     def ladder(self) -> tuple[float, ...]:
-        """Temperatures, K, the lowest first; not of kind alchemical."""
+        """Temperatures, K, the lowest first; not of kinds of one temperature."""
         if self.temperatures is not None:
             return self.temperatures
         assert self.lowest is not None
@@ -169,6 +192,11 @@ class ExchangeConfig(Config):
             section = self.alchemy
             return lambda_states(section.states, section.names, self.integrator.temperature)
         kind = self.exchange.kind
+        if kind == "windows":
+            assert self.exchange.restraint is not None
+            return window_states(
+                self.exchange.restraint, self.exchange.centres, self.integrator.temperature
+            )
         make = temperature_states if kind == "temperature" else rest2_states
         return make(self.exchange.ladder())
 

@@ -47,6 +47,7 @@ from .checks import (
     check_solute,
     check_states,
     check_systems,
+    check_windows,
     one_for_each,
     refuse_external,
 )
@@ -69,7 +70,8 @@ class ReplicaExchange:
         The initial State of all replicas, or of each.  If it has no velocities, call
         `draw_velocities`.
     states:
-        The states, as made by `temperature_states`, `rest2_states` or `alchemical_states`.
+        The states, as made by `temperature_states`, `rest2_states`, `alchemical_states` or
+        `window_states`.
     every:
         Steps between swaps.
     seed:
@@ -86,7 +88,7 @@ class ReplicaExchange:
     all_energies:
         At each swap, calculate the energy of each replica with the Hamiltonians of all states, as
         needed for `u_kn` if scales differ; otherwise only of pairs with an attempted swap.  If only
-        lambdas differ, all energies are known without this setting.
+        lambdas or windows differ, all energies are known without this setting.
     settings:
         Further arguments of `Simulation`.
 
@@ -126,6 +128,7 @@ class ReplicaExchange:
         refuse_external(settings)
         solute = check_solute(solute, states, systems[0].atoms)
         self._rows = check_lambdas(states, systems)
+        self._windows = check_windows(states, systems)
         together = whole_number("together", together, 1)
         self.every = whole_number("every", every, 1)
         self.seed = draw_seed() if seed is None else whole_number("seed", seed)
@@ -134,7 +137,7 @@ class ReplicaExchange:
         self.all_energies = all_energies
         scales = {state.scale for state in states}
         self._one_hamiltonian = len(scales) == 1 and all(one is systems[0] for one in systems)
-        evaluates = not self._one_hamiltonian and self._rows is None
+        evaluates = not self._one_hamiltonian and self._rows is None and self._windows is None
         self._evaluates_all = evaluates and all_energies
         self._evaluates_pairs = evaluates and not all_energies
         self._groups = _groups(len(states), len(devices), together)
@@ -316,6 +319,12 @@ class ReplicaExchange:
         count = len(self.states)
         if self._rows is not None:  # one evaluation finds those of all
             return potential + simulation.state_energies()[self._rows]
+        if self._windows is not None:
+            restraint, centres = self._windows
+            value = simulation.collective()[restraint.name].value / restraint.shown
+            springs = np.array([restraint.pull(value, centre)[0] for centre in centres])
+            energies: Energies = potential + springs - springs[k]
+            return energies
         if self._one_hamiltonian:
             return np.full(count, potential)
         return np.where(np.arange(count) == k, potential, np.nan)
@@ -438,7 +447,9 @@ class ReplicaExchange:
 def _in_state(
     system: System, state: ReplicaState, solute: NDArray[np.integer[Any]] | None
 ) -> System:
-    """The system with the scale and the lambdas of a state."""
+    """The system with the scale, the lambdas and the window of a state."""
+    if state.window is not None and system.collective is not None:
+        return replace(system, collective=system.collective.at(*state.window))
     scaled = system if solute is None else scale_solute(system, solute, state.scale)
     return scaled if state.lambdas is None else at_lambdas(scaled, *state.lambdas)
 

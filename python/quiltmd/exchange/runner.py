@@ -21,6 +21,7 @@ from ..description.state import State
 from ..description.system import System
 from ..engine.core import EngineFactory
 from ..errors import QuiltError
+from ..outputs.collective import CollectiveReporter
 from ..outputs.files import make_folder, read_file, reading, writing
 from ..outputs.free_energy import StateEnergyReporter
 from ..outputs.reporters import LogReporter, Output, TrajectoryReporter
@@ -298,6 +299,11 @@ def _outputs(run: _Run, k: int, resumed: Generation | None, stack: ExitStack) ->
             LogReporter(
                 log, output.log_every, after, marks.get(log.name), terms=terms, box=output.log_box
             )
+        )
+    if output.log_every and simulation.system.collective is not None:
+        path = Folder(folder).collective
+        outputs.append(
+            CollectiveReporter(path, output.log_every, simulation, after, marks.get(path.name))
         )
     if run.config.alchemy is not None:
         for path in Folder(folder).states:

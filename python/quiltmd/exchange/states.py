@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of replicas: a temperature, how strongly the solute interacts, lambdas."""
+"""States of replicas: a temperature, how strongly the solute interacts, lambdas, a window."""
 
 from __future__ import annotations
 
@@ -35,12 +35,16 @@ class ReplicaState:
         the system.
     lambda_names:
         Names of the lambdas: `Alchemy.names` of the system.
+    window:
+        Name of a restraint between groups, and its centre, in nm, degrees or contacts; None: the
+        centre of the system.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)
     scale: float = Field(default=1.0, gt=0, le=1)
     lambdas: tuple[float, ...] | None = Field(default=None, min_length=2, max_length=4)
     lambda_names: tuple[str, ...] = LAMBDAS[:2]
+    window: tuple[str, float] | None = None
 
     @property
     def beta(self) -> float:
@@ -94,12 +98,32 @@ def lambda_states(
     )
 
 
+def window_states(
+    restraint: str, centres: Sequence[float], temperature: float
+) -> tuple[ReplicaState, ...]:
+    """Umbrella windows at one temperature (K): centres of a restraint between groups.
+
+    Parameters
+    ----------
+    restraint:
+        Name of the restraint.
+    centres:
+        nm, degrees or contacts.
+    temperature:
+        K.
+    """
+    return tuple(ReplicaState(temperature, window=(restraint, float(one))) for one in centres)
+
+
 def describe_state(state: ReplicaState) -> str:
     """In a few words."""
     if state.lambdas is not None:
         values = conditions_of(state.lambdas, state.lambda_names)
         named = (f"{name} = {value:g}" for name, value in values.items())
         return f"{', '.join(named)}, {state.temperature:.5g} K"
+    if state.window is not None:
+        name, centre = state.window
+        return f"{name} at {centre:g}, {state.temperature:.5g} K"
     if math.isclose(state.scale, 1.0):
         return f"{state.temperature:.5g} K"
     effective = state.temperature / state.scale
