@@ -67,6 +67,7 @@ from .exchange.states import (
     alchemical_states,
     rest2_states,
     temperature_states,
+    window_states,
 )
 from .external.imd_server import ImdServer
 from .external.plumed import Plumed
@@ -184,6 +185,7 @@ __all__ = [
     "select",
     "temperature_states",
     "three_body_system",
+    "window_states",
     "write_checkpoint",
     "write_cif",
     "write_gro",
