@@ -55,3 +55,25 @@ def test_bits_do_not_depend_on_ranks(beads: tuple[System, State]) -> None:
         assert simulation.temperature() < 500
         found.append(simulation.state().positions.tobytes())
     assert found[0] == found[1]
+
+
+def test_bonds_of_kremer_and_grest_are_those_of_double_precision() -> None:
+    """A chain of beads on a line that winds through the box; half of its bonds are repelled."""
+    count, sigma = 216, 0.34
+    corners = np.indices((6, 6, 6)).reshape(3, -1).T
+    shifts = np.random.default_rng(2).uniform(-0.03, 0.03, (count, 3))
+    places = corners * 1.1 * sigma + shifts
+    bonds = [[k, k + 1] for k in range(count - 1) if k % 6 != 5]
+    values = [1.5 * sigma, 30 * 0.996 / sigma**2, sigma, 0.996]
+    system = System.of(
+        np.full(count, 39.948),
+        sigma=sigma,
+        epsilon=0.996,
+        terms={"fene": (bonds, [values] * len(bonds))},
+    )
+    state = State.start(system, places, np.eye(3) * 6.6 * sigma)
+    chosen = Nonbonded(cutoff=1.12 * sigma, method="cutoff", potential_shift=True)
+    energies, forces = quiltmd.reference(system, state, chosen)
+    simulation = Simulation(system, state, nonbonded=chosen, device="cuda")
+    assert np.sqrt(((simulation.forces() - forces) ** 2).mean() / (forces**2).mean()) < 2e-5
+    assert simulation.energies()["bond"] == pytest.approx(energies["bond"], rel=1e-5)

@@ -87,14 +87,16 @@ def test_a_quartic_bond_becomes_a_constraint_and_a_fene_bond_does_not() -> None:
     found = constrain(quartic, "h-bonds")
     assert found.constraint_lengths.tolist() == [0.11]
     assert len(found.terms["quartic_bond"]) == 0
-    fene = System.of([12.0, 1.008], terms={"fene": ([[0, 1]], [[0.15, 9e4]])})
+    fene = System.of([12.0, 1.008], terms={"fene": ([[0, 1]], [[0.15, 9e4, 0, 0]])})
     assert not form_named("fene").may_be_constrained
     with pytest.raises(InputError, match="'h-bonds' does not constrain"):
         constrain(fene, "h-bonds")
 
 
 def test_an_overstretched_fene_bond_is_named() -> None:
-    system = System.of(np.full(3, 72.0), terms={"fene": ([[0, 1], [1, 2]], [[0.7, 5000.0]] * 2)})
+    system = System.of(
+        np.full(3, 72.0), terms={"fene": ([[0, 1], [1, 2]], [[0.7, 5000.0, 0, 0]] * 2)}
+    )
     places = np.array([[1, 1, 1], [1.5, 1, 1], [1.5, 1.5, 1]])
     state = State(places, [[0, 0, 0], [0, 0, 0], [0, 30, 0]], 4 * np.eye(3))
     simulation = Simulation(system, state, integrator=VelocityVerlet(0.02), device="cpu", threads=1)

@@ -146,10 +146,13 @@ inline const std::vector<TermRow>& term_rows() {
        }},
       {FeneForm::kForm,
        {0, 1},
-       [](int i) { return Values{0.4 + 0.1 * (i % 2), 3000}; },
+       [](int i) { return Values{0.4 + 0.1 * (i % 2), 3000, 0.05 * (i % 4), 2.0 * (i % 3)}; },
        [](const Points& r, const Values& p) {
-         const double r2 = dot(r[1] - r[0], r[1] - r[0]), most2 = p[0] * p[0];
-         return -0.5 * p[1] * most2 * std::log(1 - r2 / most2);
+         const double distance = norm(r[1] - r[0]);
+         const double s6 = std::pow(p[2] / distance, 6);
+         const bool repels = distance < std::pow(2, 1. / 6) * p[2];
+         return -0.5 * p[1] * p[0] * p[0] * std::log(1 - std::pow(distance / p[0], 2)) +
+                (repels ? p[3] * (4 * (s6 * s6 - s6) + 1) : 0);
        }},
       {CosineAngleForm::kForm,
        {0, 1, 2},

@@ -71,7 +71,7 @@ def model_region(
     exclusions = np.unique(np.concatenate([system.exclusions, pairs]), axis=0)
     free = ~inside[system.constraints].all(axis=1)
     links, lengths = _links(system, inside, extent)
-    parameters = np.column_stack([lengths, np.full(len(lengths), _WEAK)])
+    parameters = np.column_stack([lengths, np.tile((_WEAK, 0, 0), (len(lengths), 1))])
     return replace(
         system,
         terms=system.terms.replaced(*kept).replaced(

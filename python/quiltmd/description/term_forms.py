@@ -198,6 +198,30 @@ _PLACE = ("a:", "b:", "c:", "x: nm", "y: nm", "z: nm")
 _FORCE = ("force x*: kJ/mol/nm", "force y*: kJ/mol/nm", "force z*: kJ/mol/nm")
 _POWERS = "c0-c1*cos(theta)+c2*cos(theta)^2-c3*cos(theta)^3+c4*cos(theta)^4-c5*cos(theta)^5"
 
+
+def _fene_rest(p: F64) -> F64:
+    """Where the repulsion and the pull of FENE bonds are equal, by bisection."""
+    longest, k, sigma, epsilon = p.T
+    low, high = np.zeros(len(p)), np.minimum(longest, 2 ** (1 / 6) * sigma)
+    for _ in range(60):
+        r = np.maximum((low + high) / 2, 1e-300)
+        s6 = (sigma / r) ** 6
+        pulls = k * r * r / (1 - (r / longest) ** 2) > 24 * epsilon * s6 * (2 * s6 - 1)
+        low, high = np.where(pulls, low, r), np.where(pulls, r, high)
+    rest: F64 = np.where(sigma * epsilon > 0, high, 0.0)
+    return rest
+
+
+def _fene_stiffness(p: F64) -> F64:
+    longest, k, sigma, epsilon = p.T
+    r = _fene_rest(p)
+    x2 = (r / longest) ** 2
+    s6 = (sigma / np.where(r > 0, r, np.inf)) ** 6
+    repulsion = 24 * epsilon * s6 * (26 * s6 - 7) / np.where(r > 0, r * r, 1)
+    stiffness: F64 = k * (1 + x2) / (1 - x2) ** 2 + repulsion
+    return stiffness
+
+
 TERM_FORMS = (
     TermForm(
         "bond",
@@ -365,9 +389,10 @@ TERM_FORMS = (
         "fene_bonds",
         "bond",
         2,
-        parameters_of("longest+: nm", "k*+: kJ/mol/nm^2"),
-        "-k/2*longest^2*log(1-(r/longest)^2)",
-        minimum=Minimum(lambda p: np.zeros(len(p)), lambda p: p[:, 1], is_length=False),
+        parameters_of("longest+: nm", "k*+: kJ/mol/nm^2", "sigma+: nm", "epsilon*+: kJ/mol"),
+        "-k/2*longest^2*log(1-(r/longest)^2)"
+        "+step(2^(1/6)*sigma-r)*epsilon*(4*((sigma/r)^12-(sigma/r)^6)+1)",
+        minimum=Minimum(_fene_rest, _fene_stiffness, is_length=False),
     ),
     TermForm(
         "cosine_angle",

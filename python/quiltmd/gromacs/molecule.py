@@ -187,7 +187,8 @@ class Molecule:
         if form is None or form.links_atoms:
             self._link(*atoms)
         if form is not None:
-            self.terms[form.plural].append((atoms, tuple(values)))
+            without = (0.0,) * (form.columns - len(values))  # FENE bonds have no repulsion
+            self.terms[form.plural].append((atoms, (*values, *without)))
 
     def _angle(self, line: Line) -> None:
         atoms, function, given = self._parts(line, 3)

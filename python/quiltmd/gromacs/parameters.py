@@ -39,7 +39,8 @@ ANGLES = {
 }
 # Number of parameters of a term, by the section of its types and function type.
 COUNTS = {
-    "bondtypes": {function: form.columns if form else 0 for function, form in BONDS.items()},
+    "bondtypes": {function: form.columns if form else 0 for function, form in BONDS.items()}
+    | {7: 2},  # FENE bonds without repulsion
     "angletypes": {1: 2, 2: 2, 5: 4, 10: 2},
     "dihedraltypes": {1: 3, 2: 2, 3: 6, 4: 3, 5: 4, 9: 3, 11: 6},
     "constrainttypes": {1: 1, 2: 1},
