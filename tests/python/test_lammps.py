@@ -141,7 +141,7 @@ def test_settings_at_constant_pressure(tmp_path: Path) -> None:
     assert settings["thermostat"] == thermostat
     barostat = {"kind": "cell-rescaling", "pressure": 1.0, "time_constant": 0.5}
     assert settings["barostat"] == barostat | {"compressibility": 1e-6}
-    assert settings["output"] == {"trajectory_every": 50, "log_every": 10}
+    assert settings["output"] == {"trajectory_every": 50, "log_every": 10, "thermo": "metal"}
     assert settings["run"]["steps"] == 1500
 
 
@@ -231,8 +231,8 @@ def test_dynamics_is_refused_by_name(tmp_path: Path, change: tuple[str, str], re
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("2 atom types", "2 bonds\n2 atom types"), "bonded terms are not supported"),
-        (("Masses", "Bond Coeffs"), "'Bond Coeffs' is not supported"),
+        (("2 atom types", "2 bonds\n2 atom types"), "the section Bonds is missing"),
+        (("Masses", "EllipsoidIDs"), "'EllipsoidIDs' is not supported"),
         (("Atoms # atomic", "Atoms # full"), "atoms are of the style full, not atomic"),
         (("108 atoms", "109 atoms"), "108 rows up to here, not 109"),
         (("\n108 1 ", "\n107 1 "), "each once"),

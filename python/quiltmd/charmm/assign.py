@@ -21,6 +21,7 @@ from ..description.sites import Site, site_fields
 from ..description.system import System
 from ..description.terms import TermTable
 from ..errors import InputError
+from ..reading.bond_paths import adjacency, merged, pair_keys, pairs_of, reached, within
 from .lone_pairs import sites_of
 from .parameters import Parameters, Types
 from .psf import PsfFile
@@ -214,64 +215,27 @@ def _neighbours(psf: PsfFile, bonds: I32, sites: list[Site]) -> tuple[I32, I32]:
     A lone pair is excluded from what its first host is, and from that, but has no 1-4 pairs.
     """
     atoms = psf.atoms
-    ends = np.concatenate([bonds, bonds[:, ::-1]])
-    ones = np.ones(len(ends), dtype=np.int8)
-    bonded = scipy.sparse.coo_matrix((ones, (ends[:, 0], ends[:, 1])), shape=(atoms, atoms)).tocsr()
-    bonded.data[:] = 1
-    second = _ones(bonded @ bonded)
+    bonded = adjacency(atoms, bonds)
+    second = reached(bonded @ bonded)
     listed = np.sort(psf.exclusions, axis=1)
     joined = (
         bonded + second + scipy.sparse.identity(atoms, dtype=np.int8, format="csr")
         if sites
         else None
     )
-    of_sites = [] if joined is None else [_keys(_as_their_hosts(joined, sites))]
-    near = _merged(_keys(bonded), _keys(second), *of_sites, listed[:, 0] * atoms + listed[:, 1])
-    third = _keys(_ones(second @ bonded))
-    third = third[~_within(third, near)]
-    pairs = [
-        np.column_stack(np.divmod(keys, atoms)).astype(np.int32)
-        for keys in (_merged(near, third), third)
-    ]
-    return pairs[0], pairs[1]
+    of_sites = [] if joined is None else [pair_keys(_as_their_hosts(joined, sites))]
+    of_file = listed[:, 0] * atoms + listed[:, 1]
+    near = merged(pair_keys(bonded), pair_keys(second), *of_sites, of_file)
+    third = pair_keys(reached(second @ bonded))
+    third = third[~within(third, near)]
+    return pairs_of(merged(near, third), atoms), pairs_of(third, atoms)
 
 
 def _as_their_hosts(joined: scipy.sparse.csr_matrix, sites: list[Site]) -> scipy.sparse.csr_matrix:
     """Which atoms are joined where lone pairs count as their first hosts."""
     host = np.arange(joined.shape[0])
     host[[site.atom for site in sites]] = [site.parents[0] for site in sites]
-    return _ones(joined[host][:, host])
-
-
-def _merged(*parts: I64) -> I64:
-    """All values, sorted, each once; much faster than NumPy's sets, which hash."""
-    values = np.sort(np.concatenate(parts))
-    once: I64 = values[np.diff(values, prepend=-1) != 0]
-    return once
-
-
-def _within(values: I64, others: I64) -> npt.NDArray[np.bool_]:
-    """Which values are among others, which are sorted."""
-    if len(others) == 0:
-        return np.zeros(len(values), dtype=bool)
-    found = np.minimum(np.searchsorted(others, values), len(others) - 1)
-    within: npt.NDArray[np.bool_] = others[found] == values
-    return within
-
-
-def _ones(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
-    """Numbers of paths; only whether there is one matters, so they may not overflow."""
-    matrix.data = np.ones(len(matrix.data), dtype=np.int8)
-    return matrix
-
-
-def _keys(matrix: scipy.sparse.csr_matrix) -> I64:
-    """Pairs i < j of a symmetric matrix, as i * atoms + j, sorted."""
-    upper = matrix.tocoo()
-    above = upper.row < upper.col
-    keys: I64 = upper.row[above].astype(np.int64) * matrix.shape[0] + upper.col[above]
-    keys.sort()
-    return keys
+    return reached(joined[host][:, host])
 
 
 def _pairs(kinds: _Kinds, pairs14: I32) -> _Fields:

@@ -36,7 +36,7 @@ from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
 from ..gromacs import coordinates as gromacs_coordinates
 from ..gromacs.topology import TOP
-from ..lammps.topology import ATOMS, SCRIPT
+from ..lammps.topology import PLACES, SCRIPT
 from ..openmm import files as openmm_files
 from ..outputs.checkpoint import read_checkpoint
 from ..reading import pdb
@@ -94,7 +94,7 @@ COORDINATES: tuple[CoordinateFormat, ...] = (
     gromacs_coordinates.G96,
     charmm_coordinates.BINARY,
     frames.TRAJECTORY,
-    ATOMS,
+    PLACES,
     amber_coordinates.TEXT,
 )
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..reading.entries import Control
+from ..reading.entries import Control, number_of
 from .script import Command, commands
+from .shake import STYLES as SHAKE
 from .units import UNITS, Units
 
 _NO_EFFECT = (
@@ -18,7 +19,12 @@ _NO_EFFECT = (
     *("atom_modify", "package", "suffix", "log", "echo", "info", "timer", "balance", "print"),
 )
 _NOT_WRITTEN = ("thermo_style", "thermo_modify", "dump_modify", "write_data", "write_restart")
-_METALS = 1e-6  # compressibility, 1/bar
+_METALS, _WATER = 1e-6, 4.5e-5  # compressibility, 1/bar
+# Options of fix nvt and fix npt, and the number of their values.
+_NOSE_HOOVER = {
+    **dict.fromkeys(("temp", "iso", "aniso", *"xyz"), 3),
+    **dict.fromkeys(("tchain", "pchain", "mtk", "drag", "nreset", "flip"), 1),
+}
 
 
 def read_script(file: str) -> Control:
@@ -30,6 +36,7 @@ class _Dynamics:
     def __init__(self, file: str) -> None:
         self.control = Control(file)
         self.units: Units = UNITS["lj"]
+        self.named = "lj"
         self.timestep: float | None = None
         self.steps = 0
         self.fixes: list[Command] = []
@@ -38,11 +45,13 @@ class _Dynamics:
         self.control.set("output", "trajectory_every", 0)
         for command in commands(file):
             if command.name == "units" and command.words[:1] and command.words[0] in UNITS:
-                self.units = UNITS[command.words[0]]
+                self.units, self.named = UNITS[command.words[0]], command.words[0]
             elif command.name in _NO_EFFECT:
                 self.note(command, "no effect: Quilt chooses this")
             elif command.name in _NOT_WRITTEN:
                 self.note(command, "the files of a run have columns and names of their own")
+            elif command.name == "kspace_style":
+                self.note(command, "the error of the forces is pme_tolerance, of another measure")
             elif command.name in _COMMANDS:
                 _COMMANDS[command.name](self, command)
         self._finish()
@@ -123,6 +132,7 @@ class _Dynamics:
     def _finish(self) -> None:
         timestep = self.units.timestep if self.timestep is None else self.timestep
         self.control.set("integrator", "timestep", timestep)
+        self.control.set("output", "thermo", self.named)
         self.control.set("run", "steps", self.steps)
         self.control.set("integrator", "ensemble", "nve")
         movers = 0
@@ -146,12 +156,16 @@ class _Dynamics:
     def remove_momentum(self, fix: Command) -> None:
         self.note(fix, "motion of the centre of mass is removed")
 
+    def constrain(self, fix: Command) -> None:
+        """The constraints are part of the system."""
+        self.note(fix, "constraints are solved to a tolerance and an interval of Quilt")
+
     def nose_hoover(self, fix: Command) -> None:
-        values = self._options(fix, {"temp": 3, "iso": 3, "aniso": 3, "tchain": 1, "drag": 1})
+        values = self._options(fix, _NOSE_HOOVER)
         if "temp" not in values:
             self.refuse(fix, "needs temp Tstart Tstop Tdamp")
             return
-        start, stop, damp = values["temp"]
+        start, stop, damp = (self._number(fix, word) for word in values["temp"])
         if start != stop:
             self.refuse(fix, "only one temperature: for others use annealing of a TOML file")
         self.control.set("integrator", "ensemble", "nvt")
@@ -159,28 +173,40 @@ class _Dynamics:
         self.control.set("thermostat", "kind", "nose-hoover")
         self.control.set("thermostat", "time_constant", damp * self.units.time)
         if "tchain" in values:
-            self.control.set("thermostat", "chain_length", int(values["tchain"][0]))
-        if "drag" in values and values["drag"] != [0]:
+            self.control.set(
+                "thermostat", "chain_length", int(self._number(fix, values["tchain"][0]))
+            )
+        if values.get("drag", ["0"]) != ["0"]:
             self.refuse(fix, "drag is not supported")
+        if any(name in values for name in ("mtk", "pchain", "nreset", "flip")):
+            self.note(fix, "mtk, pchain, nreset and flip have no effect: the barostat is another")
         self._barostat(fix, values)
 
-    def _barostat(self, fix: Command, values: dict[str, list[float]]) -> None:
-        found = [name for name in ("iso", "aniso") if name in values]
-        if fix.words[2] == "nvt" or len(found) != 1:
+    def _barostat(self, fix: Command, values: dict[str, list[str]]) -> None:
+        found = [name for name in ("iso", "aniso", *"xyz") if name in values]
+        axes = [name for name in found if name in "xyz"]
+        if fix.words[2] == "nvt" or len(found) != max(len(axes), 1):
             if fix.words[2] == "npt" or found:
-                self.refuse(fix, "fix npt needs iso or aniso, and fix nvt neither")
+                self.refuse(fix, "fix npt needs iso, aniso, or some of x, y, z, and fix nvt none")
             return
-        start, stop, damp = values[found[0]]
+        if any(values[name] != values[found[0]] for name in axes):
+            self.refuse(fix, "only one pressure and one Pdamp for all axes")
+        start, stop, damp = (self._number(fix, word) for word in values[found[0]])
         if start != stop:
             self.refuse(fix, "only one pressure")
         self.control.set("integrator", "ensemble", "npt")
         self.control.set("barostat", "kind", "cell-rescaling")
         self.control.set("barostat", "pressure", start * self.units.pressure)
         self.control.set("barostat", "time_constant", damp * self.units.time)
-        if found[0] == "aniso":
+        if found[0] != "iso":
             self.control.set("barostat", "coupling", "anisotropic")
-        if self.units is UNITS["metal"]:
-            self.control.set("barostat", "compressibility", _METALS)
+        compressibility = _METALS if self.units is UNITS["metal"] else None
+        if axes:  # the box keeps its size along the others
+            soft = _WATER if compressibility is None else compressibility
+            along = [soft if name in axes else 0.0 for name in "xyz"]
+            self.control.set("barostat", "compressibility", along)
+        else:
+            self.control.set("barostat", "compressibility", compressibility)
         self.note(fix, "stochastic cell rescaling takes the place of the barostat; same ensemble")
 
     def langevin(self, fix: Command) -> None:
@@ -197,15 +223,24 @@ class _Dynamics:
         self.control.set("integrator", "seed", fix.whole(6))
         self.note(fix, "with fix nve: the integrator is Langevin-middle")
 
-    def _options(self, fix: Command, counts: dict[str, int]) -> dict[str, list[float]]:
+    def _number(self, fix: Command, word: str) -> float:
+        """A value of an option; InputError where it is no number."""
+        value = number_of(word)
+        if not abs(value) < float("inf"):
+            raise fix.error(f"expected a number, not {word}")
+        return value
+
+    def _options(self, fix: Command, counts: dict[str, int]) -> dict[str, list[str]]:
         """Values behind names; refused are other names, and such without their values."""
-        found, place = dict[str, list[float]](), 3
+        found, place = dict[str, list[str]](), 3
         while place < len(fix.words):
             name = fix.words[place]
             if name not in counts:
                 self.refuse(fix, f"{name}: only {', '.join(counts)}")
                 return found
-            found[name] = [fix.number(place + 1 + k) for k in range(counts[name])]
+            found[name] = list(fix.words[place + 1 : place + 1 + counts[name]])
+            if len(found[name]) < counts[name]:
+                raise fix.error(f"{name} needs {counts[name]} values")
             place += 1 + counts[name]
         return found
 
@@ -229,5 +264,6 @@ _FIXES: dict[str, Callable[[_Dynamics, Command], None]] = {
     "npt": _Dynamics.nose_hoover,
     "langevin": _Dynamics.langevin,
     "momentum": _Dynamics.remove_momentum,
+    **dict.fromkeys(SHAKE, _Dynamics.constrain),
 }
 DYNAMICS = (*_COMMANDS, *_NO_EFFECT, *_NOT_WRITTEN)

@@ -75,6 +75,20 @@ class Command:
         return os.path.normpath(os.path.join(folder, self.words[place]))
 
 
+def types_of(command: Command, place: int, count: int) -> list[int]:
+    """The types that a word stands for, of 1 to `count`: 2, *, 1*3, *2, 2*."""
+    word = command.words[place] if place < len(command.words) else ""
+    found = re.fullmatch(r"(\d{0,6})(\*?)(\d{0,6})", word)
+    if found is None or not word:
+        raise command.error(f"expected a type as value {place + 1}")
+    first, many, last = found.groups()
+    low = int(first) if first else 1
+    high = (int(last) if last else count) if many else low
+    if not 1 <= low <= high <= count:
+        raise command.error(f"types are 1 to {count}")
+    return list(range(low, high + 1))
+
+
 def commands(file: str) -> list[Command]:
     """All commands of a script.
 

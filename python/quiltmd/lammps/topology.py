@@ -25,11 +25,16 @@ from ..reading.formats import (
     Sources,
     TopologyFormat,
 )
-from .data import STYLES, DataFile, read_data
+from .bonded import Bonded
+from .data import ATOMS, STYLES, DataFile, read_data
 from .dynamics import DYNAMICS
 from .lattice import lattice_points, read_lattice
+from .molecules import Commands, molecular_fields
 from .pairs import Pairs
-from .script import Command, commands, is_script
+from .script import Command, commands, is_script, types_of
+from .shake import STYLES as SHAKE
+from .shake import Shake
+from .special import Special
 from .units import UNITS, Units
 
 F64 = npt.NDArray[np.float64]
@@ -47,9 +52,12 @@ class _Model:
         self.origin = np.zeros(3)
         self.regions: dict[str, Block] = {}
         self.lattice: tuple[float, F64] | None = None  # constant, and places in the cell
-        self.pairs = Pairs()
+        self.pairs, self.bonded, self.special = Pairs(), Bonded(), Special()
+        self.shake = Shake()
         ran: Command | None = None
         for command in commands(file):
+            if command.name == "fix" and command.words[2:3] and command.words[2] in SHAKE:
+                self.shake.read(command)
             if command.name in DYNAMICS:
                 ran = command if command.name in ("run", "minimize") else ran
                 continue
@@ -90,6 +98,12 @@ class _Model:
         if self.atoms is not None:
             raise command.error("there is a box already")
         self.atoms = read_data(command.path(0), self.style)
+        for one in self.atoms.coefficients:
+            if one.kind == "pair":
+                self.pairs.add(one.command, self.atoms.type_count, one.style)
+            else:
+                count = self.atoms.counts[f"{one.kind} types"]
+                self.bonded.add(one.kind, one.command, count, one.style)
 
     def set_lattice(self, command: Command) -> None:
         self.lattice = read_lattice(command, in_density=self.units is UNITS["lj"])
@@ -151,16 +165,28 @@ class _Model:
         mass = command.number(1)
         if len(command.words) != 2 or mass <= 0:
             raise command.error("only a type and a positive mass")
-        for kind in self.pairs.types(command, 0, self.atoms.type_count):
+        for kind in types_of(command, 0, self.atoms.type_count):
             self.atoms.masses[kind] = mass
 
     def set_pairs(self, command: Command) -> None:
-        self.pairs.set_style(command, self.units)
+        self.pairs.set_style(command)
 
     def set_coefficients(self, command: Command) -> None:
         if self.atoms is None:
             raise command.error("there is no box yet")
         self.pairs.add(command, self.atoms.type_count)
+
+    def set_bonded_style(self, command: Command) -> None:
+        self.bonded.set_style(command.name.partition("_")[0], command)
+
+    def set_bonded(self, command: Command) -> None:
+        kind = command.name.partition("_")[0]
+        if self.atoms is None:
+            raise command.error("there is no box yet")
+        self.bonded.add(kind, command, self.atoms.counts.get(f"{kind} types", 0))
+
+    def set_special(self, command: Command) -> None:
+        self.special.read(command)
 
     def modify_pairs(self, command: Command) -> None:
         self.pairs.modify(command)
@@ -196,6 +222,9 @@ _SETUP: dict[str, Callable[[_Model, Command], None]] = {
     "pair_coeff": _Model.set_coefficients,
     "pair_modify": _Model.modify_pairs,
     "kspace_style": _Model.set_mesh,
+    "special_bonds": _Model.set_special,
+    **{f"{kind}_style": _Model.set_bonded_style for kind in ATOMS},
+    **{f"{kind}_coeff": _Model.set_bonded for kind in ATOMS},
 }
 
 
@@ -208,16 +237,21 @@ def _read(sources: Sources) -> Described:
     if missing:
         raise InputError(f"type {missing[0]} has no mass", file=model.file)
     each = np.array([masses[int(kind)] for kind in atoms.types])
-    topology = Topology.unnamed(each)
+    charges = atoms.charges * units.charge
+    chosen = Commands(model.bonded, model.special, model.shake)
+    fields: dict[str, Any] = molecular_fields(chosen, atoms, forces, charges, units)
+    topology = Topology.unnamed(each, atoms.terms["bond"][1])
     if forces.elements is not None:
         topology = replace(topology, atom_names=np.array(forces.elements))
-    fields: dict[str, Any] = {
+    fields |= {
         "nonbonded": forces.nonbonded,
         "topology": topology,
         "embedded": forces.embedded,
         "three_body": forces.three_body,
+        "pair_form": forces.pair_form,
+        "pair_tables": forces.pair_tables,
     }
-    system = System.of(each, atoms.charges, atoms.types - 1, forces.a, forces.b, **fields)
+    system = System.of(each, charges, atoms.types - 1, forces.a, forces.b, **fields)
     return Described(system, box=model.box, complete=True, periodic=True)
 
 
@@ -232,4 +266,4 @@ def _read_coordinates(file: str, expected: Expected) -> Coordinates:
 
 
 SCRIPT = TopologyFormat("LAMMPS input script", is_script, _read)
-ATOMS = CoordinateFormat("LAMMPS input script", is_script, _read_coordinates)
+PLACES = CoordinateFormat("LAMMPS input script", is_script, _read_coordinates)

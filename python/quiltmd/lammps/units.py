@@ -15,12 +15,13 @@ EV = 96.48533212331002  # kJ/mol
 BOLTZMANN = 0.00831446261815324  # kJ/mol/K
 _BAR = 16.6053906717  # of kJ/mol/nm^3
 _ATMOSPHERE = 1.01325  # bar
+_COULOMB = 138.93545764438198  # kJ/mol nm/e^2
 _SIGMA, _EPSILON, _ARGON = 0.34, 0.996, 39.948  # nm, kJ/mol, amu
 
 
 @dataclass(frozen=True)
 class Units:
-    """Units of a script in those of Quilt: nm, kJ/mol, amu, ps, K, bar."""
+    """Units of a script in those of Quilt: nm, kJ/mol, amu, ps, K, bar, e."""
 
     length: float
     energy: float
@@ -29,11 +30,17 @@ class Units:
     temperature: float
     pressure: float
     timestep: float  # the default one, ps
+    charge: float = 1.0  # e
 
     @property
     def velocity(self) -> float:
         """nm/ps."""
         return self.length / self.time
+
+    @property
+    def stiffness(self) -> float:
+        """kJ/mol/nm^2."""
+        return self.energy / self.length**2
 
 
 _LJ_TIME = _SIGMA * math.sqrt(_ARGON / _EPSILON)
@@ -48,5 +55,6 @@ UNITS = {
         _EPSILON / BOLTZMANN,
         _EPSILON / _SIGMA**3 * _BAR,
         0.005 * _LJ_TIME,
+        math.sqrt(_EPSILON * _SIGMA / _COULOMB),
     ),
 }

@@ -53,6 +53,7 @@ class Folder:
         self._names = list(names)
         self.config = path / "config.toml"
         self.log = path / "log.csv"
+        self.thermo = path / "thermo.log"  # in the form of LAMMPS
         self.collective = path / "collective.csv"  # of collective restraints
         self.hills = path / "HILLS"  # of metadynamics
         self.work = path / "work.csv"  # of switching
@@ -81,6 +82,7 @@ class Folder:
         outputs = (
             self.config,
             self.log,
+            self.thermo,
             self.collective,
             self.hills,
             self.work,

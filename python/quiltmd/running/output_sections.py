@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -45,6 +45,11 @@ class OutputSection(Section):
     )
     log_terms: bool = Field(default=False, description="Write every energy term to the log.")
     log_box: bool = Field(default=False, description="Write the box to the log.")
+    thermo: Literal["lj", "real", "metal"] | None = Field(
+        default=None,
+        description="Also write thermo.log, the log in the columns of LAMMPS and in these units "
+        "of it.",
+    )
     trajectory_every: int | None = Field(
         default=None,
         ge=0,

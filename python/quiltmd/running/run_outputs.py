@@ -6,6 +6,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from functools import partial
 
+from ..lammps.thermo import ThermoReporter
 from ..outputs.checkpoint import Checkpoint
 from ..outputs.collective import CollectiveReporter
 from ..outputs.free_energy import StateEnergyReporter
@@ -53,6 +54,11 @@ def open_outputs(
         log.start_clock(simulation)
         stack.callback(log.close)
         outputs.append(log)
+    if output.log_every and output.thermo is not None:
+        mark = marks.get(folder.thermo.name)
+        thermo = ThermoReporter(folder.thermo, output.log_every, output.thermo, mark)
+        stack.callback(thermo.close)
+        outputs.append(thermo)
     if output.log_every and simulation.system.collective is not None:
         path = folder.collective
         values = CollectiveReporter(
@@ -129,6 +135,6 @@ def first_reports(
 ) -> None:
     """Rows of step 0 of the tables, and a checkpoint to fall back on from the very start."""
     for output in outputs:
-        if isinstance(output, LogReporter | StateEnergyReporter | CollectiveReporter):
+        if not isinstance(output, TrajectoryReporter):
             output.report(simulation)
     checkpoints.report(simulation)

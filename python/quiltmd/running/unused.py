@@ -62,7 +62,9 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
         limits = ("minimize_iterations", "minimize_tolerance")
         yield Unused("run", limits, "nothing is minimised", "say minimize = true")
     if sections.get("output", {}).get("log_every") == 0:
-        yield Unused("output", ("log_terms", "log_box"), "there is no log", "give log_every")
+        yield Unused(
+            "output", ("log_terms", "log_box", "thermo"), "there is no log", "give log_every"
+        )
     if "exchange" in choices:
         why = "the states of an exchange have temperatures of their own"
         yield Unused("integrator", ("temperature",), why, "give the lowest of them")
