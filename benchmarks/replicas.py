@@ -4,11 +4,14 @@
     python benchmarks/replicas.py --out benchmarks/results/replicas.json
     python benchmarks/replicas.py --devices "cuda:0" "cuda:0;cuda:1"
     python benchmarks/replicas.py --systems alanine --replicas 4 --devices cpu --seconds 2
+    python benchmarks/replicas.py --systems dhfr --engines quiltmd alchemical
 
 Replica exchange by temperature (4 fs, HMR, PME, 250 steps between swaps); temperatures lie so
 close that about half of the swaps are accepted.  Both programs decide swaps by the same numbers,
 have each replica in a simulation or context of its own, and run several of a GPU at the same time,
-in threads, as --together says.  quiltmd swaps positions and velocities; for OpenMM, in mixed
+in threads, as --together says.  `alchemical` is quiltmd with replicas at one temperature that
+differ in lambda: 50 atoms of the solute lose up to half of their charges, and each replica has its
+energies in all states at the swaps.  quiltmd swaps positions and velocities; for OpenMM, in mixed
 precision, the script swaps temperatures, which is cheaper.  `alone` is one simulation without
 exchange, `gain` over one replica at a time on the first of the devices.
 """
@@ -38,6 +41,7 @@ from quiltmd.openmm.write import to_openmm
 from quiltmd.running.config import REPARTITIONED_HYDROGEN_MASS
 
 TIMESTEP = 0.004  # ps
+ALCHEMICAL_ATOMS = 50
 EVERY = 250  # steps between swaps
 WARM_UP, LEAST = 2, 3  # iterations
 STRETCH = 10  # iterations in which replicas go ahead of others, as in `quiltmd exchange`
@@ -117,6 +121,24 @@ class Quiltmd:
         return STRETCH
 
 
+class Alchemical(Quiltmd):
+    """Replicas of quiltmd, as many as there are states, between which charges change."""
+
+    name = "alchemical"
+
+    def __init__(
+        self, pair: Pair, states: Sequence[ReplicaState], devices: Sequence[str], together: int
+    ) -> None:
+        plain, state = pair
+        atoms = quiltmd.select(plain, "solute")[:ALCHEMICAL_ATOMS]
+        coulomb = np.linspace(0, 0.5, len(states)).tolist()
+        vdw = [0.0] * len(states)
+        system = quiltmd.decouple(plain, atoms, coulomb, vdw, intramolecular="scale")
+        assert system.alchemy is not None
+        states = quiltmd.alchemical_states(system.alchemy, states[0].temperature)
+        super().__init__((system, state), states, devices, together)
+
+
 class OpenMM:
     """Replicas of OpenMM, a context each."""
 
@@ -159,6 +181,10 @@ class OpenMM:
         return 2 * len(accepted)
 
 
+Engine = type[Quiltmd | OpenMM]
+ENGINES: dict[str, Engine] = {one.name: one for one in (Quiltmd, Alchemical, OpenMM)}
+
+
 def platform(openmm: Any, device: str) -> tuple[Any, dict[str, str]]:
     """The platform for a device, and its properties."""
     kind, _, ordinal = device.partition(":")
@@ -197,7 +223,7 @@ def timed(action: Callable[[], int], seconds: float) -> tuple[int, int, float]:
     return count, total, time.perf_counter() - begin
 
 
-def alone(make: type[Quiltmd | OpenMM], pair: Pair, device: str, seconds: float) -> float:
+def alone(make: Engine, pair: Pair, device: str, seconds: float) -> float:
     """ns/day of one simulation, looked at as often as replicas."""
     one = make(pair, quiltmd.temperature_states([300.0]), [device], 1)
     count, _, taken = timed(one.iterate, seconds)
@@ -209,7 +235,7 @@ def measure(name: str, chosen: argparse.Namespace) -> dict[str, Any]:
     pair = start(name, chosen.devices[0].split(";")[0])
     states = ladder(pair[0], chosen.replicas)
     result: dict[str, Any] = {"system": name, "atoms": pair[0].atoms, "alone": {}, "rows": []}
-    for make in (Quiltmd, OpenMM):
+    for make in [ENGINES[engine] for engine in chosen.engines]:
         single = alone(make, pair, chosen.devices[0].split(";")[0], chosen.seconds / 2)
         result["alone"][make.name] = single
         print(f"{name}, {pair[0].atoms} atoms, {make.name} alone: {single} ns/day", flush=True)
@@ -238,6 +264,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--systems", default="alanine-2x1x1,dhfr", help="4,538 and 23,558 atoms")
     parser.add_argument("--replicas", type=int, default=16)
+    parser.add_argument(
+        "--engines", nargs="+", choices=ENGINES, default=[Quiltmd.name, OpenMM.name]
+    )
     parser.add_argument("--devices", nargs="+", default=["cuda:0"], help="each separated by ;")
     parser.add_argument("--together", default="1,4")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each row")
