@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from alchemical_systems import LENGTH, settings, solute_in_water
+from alchemical_systems import LENGTH, settings, softened, solute_in_water
 from hybrid_molecules import ETHANE, MAPPING, METHANOL, molecule
 from running import INTEGRATORS, Pair, gpu_count, relative_error, thermal
 
 import quiltmd
 from quiltmd.description.decoupling import at_lambdas
+from quiltmd.description.soft_cores import FORMS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")]
 
@@ -26,6 +27,7 @@ ENDS: dict[str, dict[str, Any]] = {
     "switch": {"switching": "potential", "switch_distance": 0.6},
 }
 STEPS = 400
+TOGETHER = np.stack([np.linspace(0, 1, 11)] * 2, 1)  # charges and van der Waals interactions
 
 
 def simulate(system: Any, state: Any, nonbonded: Any, device: str, **others: Any) -> Any:
@@ -63,6 +65,46 @@ def test_energies_of_states_and_derivatives(intramolecular: str, ends: str) -> N
         assert gpu.dhdl()[int(vdw > 0)] == pytest.approx(slope / (2 * step), rel=2e-5)
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_soft_cores(form: str) -> None:
+    """Of every form, also for charges: energies of all states, derivatives and forces in each."""
+    plain, state = solute_in_water()
+    system, nonbonded = softened(plain, form, TOGETHER), settings(state)
+    gpu, cpu = (simulate(system, state, nonbonded, device) for device in ("cuda", "cpu"))
+    found = [quiltmd.reference(at_lambdas(system, *row), state, nonbonded) for row in TOGETHER]
+    energies = np.array([one["potential"] for one, _ in found])
+    for number, (coulomb, vdw) in enumerate(TOGETHER):
+        for one in (gpu, cpu):
+            one.set_conditions(lambda_coulomb=coulomb, lambda_vdw=vdw)
+        np.testing.assert_allclose(gpu.state_energies(), energies - energies[number], atol=3e-4)
+        np.testing.assert_allclose(gpu.dhdl(), cpu.dhdl(), rtol=2e-5, atol=1e-3)
+        forces = found[number][1]
+        assert np.abs(gpu.forces() - forces)[:LENGTH].max() < 5e-3
+        assert relative_error(gpu.forces(), forces) < 2e-5
+        assert tuple(gpu._engine.force_sum()) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_bits_of_soft_cores(form: str) -> None:
+    plain, state = solute_in_water()
+    system = softened(plain, form, TOGETHER, state=4)
+    calm = simulate(system, state, settings(state), "cuda:0")
+    calm.minimize(1000.0, 20)
+    seen = []
+    for device in ("cuda:0", "cuda:0,0,0"):
+        run = simulate(
+            system,
+            calm.state(),
+            settings(state),
+            device,
+            integrator=quiltmd.LangevinMiddle(timestep=0.001, seed=3),
+        )
+        run.run(60)
+        energies = np.concatenate([run.state_energies(), run.dhdl()])
+        seen.append((quiltmd.digest(run.state()), energies.tobytes()))
+    assert seen[0] == seen[1]
+
+
 @pytest.mark.parametrize("lambdas", POINTS, ids=str)
 def test_forces_and_virial(lambdas: tuple[float, float]) -> None:
     plain, state = solute_in_water(8)
@@ -92,6 +134,23 @@ def test_a_ghost_on_another_atom_has_finite_forces(apart: float) -> None:
         np.testing.assert_allclose(gpu.forces()[LENGTH:], expected[LENGTH:], atol=0.1)
         assert np.isfinite(gpu.forces()).all()
         assert np.isfinite(gpu.energies()["potential"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_softened_atoms_may_meet_others(form: str) -> None:
+    """Energies of all states are finite there, and those of atoms close by."""
+    plain, state = solute_in_water()
+    found = []
+    for apart in (0.0, 1e-6):
+        positions = np.array(state.positions)
+        positions[2] = positions[LENGTH] + [apart, 0, 0]
+        positions[3] = positions[LENGTH + 1]
+        together = quiltmd.State.start(plain, positions, state.box)
+        here = at_lambdas(softened(plain, form, TOGETHER), 0.5, 0.7)
+        gpu = simulate(here, together, settings(state), "cuda")
+        assert np.isfinite(gpu.forces()).all()
+        found.append([*gpu.state_energies()[1:], *gpu.dhdl()])
+    np.testing.assert_allclose(*found, rtol=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -193,16 +252,22 @@ def test_at_the_ends_a_run_is_that_of_the_plain_system(dhfr: Pair) -> None:
     np.testing.assert_allclose(ends["plain"], ends["alchemical"], rtol=0, atol=2e-6)
 
 
-def a_hybrid(forward: bool) -> Pair:
+def a_hybrid(forward: bool, form: str = "beutler") -> Pair:
     first, last = (ETHANE, METHANOL) if forward else (METHANOL, ETHANE)
     mapping = MAPPING if forward else {there: here for here, there in MAPPING.items()}
-    return quiltmd.hybrid(molecule(first, 8), molecule(last), mapping)
+    return quiltmd.hybrid(
+        molecule(first, 8),
+        molecule(last),
+        mapping,
+        soft_core=form,  # type: ignore[arg-type]
+    )
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("forward", [True, False], ids=["atoms vanish", "atoms appear"])
-def test_a_hybrid_of_two_molecules(forward: bool) -> None:
+def test_a_hybrid_of_two_molecules(forward: bool, form: str) -> None:
     """Charges with soft cores, atoms of both ends, bonded terms with two states."""
-    system, state = a_hybrid(forward)
+    system, state = a_hybrid(forward, form)
     for point in (0.0, 0.37, 1.0):
         here = at_lambdas(system, point, point, point)
         gpu, cpu = (simulate(here, state, settings(state), device) for device in ("cuda", "cpu"))

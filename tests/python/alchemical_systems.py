@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from boxes import water_box
+from numpy.typing import ArrayLike
 
-from quiltmd import Nonbonded, State, System
+from quiltmd import Nonbonded, State, System, decouple
+from quiltmd.description.soft_cores import FORMS
 
 SIGMA = np.array([0.31507, 0.1, 0.35, 0.25])  # O, H, C, polar H of the molecule
 EPSILON = np.array([0.6364, 0.0, 0.4, 0.1])
@@ -21,6 +23,20 @@ def settings(state: State, **others: Any) -> Nonbonded:
     """PME that is exact enough for any comparison here."""
     given = {"cutoff": 0.7, "pme_grid": (48, 48, 48), "pme_alpha": 4.6, **others}
     return Nonbonded(**given)
+
+
+def softened(plain: System, form: str, states: ArrayLike, **others: Any) -> System:
+    """The molecule vanishes with a soft core of this form; charges (first) are softened as well."""
+    coulomb, vdw = np.array(states).T
+    return decouple(
+        plain,
+        range(LENGTH),
+        coulomb.tolist(),
+        vdw.tolist(),
+        soft_core=form,  # type: ignore[arg-type]
+        alpha_coulomb=FORMS[form].alpha_coulomb,
+        **others,
+    )
 
 
 def solute_in_water(waters: int = 6, net_charge: float = 0.0) -> tuple[System, State]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from alchemical_systems import LENGTH, settings, solute_in_water
+from alchemical_systems import LENGTH, settings, softened, solute_in_water
 from numpy.typing import NDArray
 from openmm_reference import energy_and_forces
 
@@ -82,16 +82,7 @@ def by_openmm(
 
 def decoupled(plain: Any, form: str, **others: Any) -> quiltmd.System:
     """A molecule that vanishes, charges and van der Waals interactions together."""
-    coulomb, vdw = np.array(STATES).T
-    return quiltmd.decouple(
-        plain,
-        range(LENGTH),
-        coulomb.tolist(),
-        vdw.tolist(),
-        soft_core=form,  # type: ignore[arg-type]
-        alpha_coulomb=FORMS[form].alpha_coulomb,
-        **others,
-    )
+    return softened(plain, form, STATES, **others)
 
 
 def of_states(system: Any, state: Any, nonbonded: Any) -> tuple[Any, Any]:

@@ -20,8 +20,6 @@
 namespace quiltmd {
 namespace {
 
-using Form = Beutler;  // others run on CPUs only (family.cpp)
-
 constexpr int kPlacers = 256, kPlacingWarps = kPlacers / kWarp;
 constexpr int kThreads = 64, kWarps = kThreads / kWarp;  // small blocks find room beside others
 constexpr int kBlocksPerProcessor = 16;  // at most; warps take one group of pairs after the other
@@ -173,7 +171,7 @@ __device__ __forceinline__ void add_forces(const AlchemicalForces& op, bool coun
   }
 }
 
-template <bool kEnergy>
+template <bool kEnergy, class Form>
 __device__ __forceinline__ void add(const AlchemicalForces& op, const Scales& now, bool counts,
                                     const AlchemicalPair<Form>& pair, const PlacedPair& placed) {
   const int lane = static_cast<int>(threadIdx.x % kWarp);
@@ -205,7 +203,7 @@ __device__ __forceinline__ int64_t* total(const AlchemicalForces& op, int sum) {
 }
 
 // Warps of near pairs come first, then those of excluded pairs.
-template <bool kEnergy>
+template <bool kEnergy, class Form>
 __global__ void __launch_bounds__(kThreads)
     alchemical_forces_kernel(const __grid_constant__ AlchemicalForces op, LaunchTimes* times) {
   const Timed timed(times);
@@ -243,8 +241,11 @@ void alchemical_forces(const AlchemicalForces& op, CudaContext& context) {
                                    static_cast<unsigned>(kBlocksPerProcessor * context.sm_count));
   const size_t shared =
       op.energy ? (BlockSum::kStates + static_cast<size_t>(op.state_count)) * sizeof(int64_t) : 0;
-  launch(context, {AlchemicalForces::kName, blocks, kThreads, shared, Start::kEarly},
-         op.energy ? alchemical_forces_kernel<true> : alchemical_forces_kernel<false>, op);
+  SoftForms::with(op.core.form, [&]<class Form>(Form) {
+    launch(context, {AlchemicalForces::kName, blocks, kThreads, shared, Start::kEarly},
+           op.energy ? alchemical_forces_kernel<true, Form> : alchemical_forces_kernel<false, Form>,
+           op);
+  });
 }
 
 }  // namespace

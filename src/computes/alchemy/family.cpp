@@ -16,12 +16,7 @@ Family alchemy_family() {
                                                        setup.lists().reach());
               },
           .add_reference = reference_alchemy,
-          .refuse_unsuited = refuse_unsuited_to_alchemy,
-          .only_on_cpu =
-              [](const System& system) {
-                const std::string& name = system.alchemy->soft_core;
-                return name == Beutler::kName ? "" : "alchemical atoms with the soft core " + name;
-              }};
+          .refuse_unsuited = refuse_unsuited_to_alchemy};
 }
 
 }  // namespace quiltmd
