@@ -157,6 +157,8 @@ def test_each_state_has_files_and_an_exchange_goes_on(
     done = quiltmd_command("exchange", "--analyse", "whole", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["states"]) == 4
+    done = quiltmd_command("alchemy", "analyse", "whole/state-01", cwd=tmp_path)
+    assert "is a state of a replica exchange: analyse the exchange, whole" in done.stderr
     done = quiltmd_command("report", "whole", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Free energies" in (tmp_path / "whole" / "report.html").read_text()

@@ -142,6 +142,8 @@ def test_the_command_prints_and_writes_a_page(runs: list[Path], found: FreeEnerg
     done = quiltmd_command("alchemy", "analyse", *runs, "--out", runs[0] / "other.html")
     assert done.returncode == 0, done.stderr
     assert f"{found.mbar[-1].value:.2f}" in done.stdout
+    for column in ("lambda: coulomb, vdw", "MBAR, kJ/mol", "overlap with next"):
+        assert column in done.stdout
     assert (runs[0] / "other.html").exists()
 
 
@@ -157,6 +159,10 @@ def no_alchemy(folder: Path) -> None:
 
 def no_table(folder: Path) -> None:
     (write_run(folder, []) / "dhdl.csv").unlink()
+
+
+def no_run(folder: Path) -> None:
+    folder.mkdir()
 
 
 def unknown_lambdas(folder: Path) -> None:
@@ -198,6 +204,7 @@ def test_the_command_shows_any_number_of_lambdas(tmp_path: Path) -> None:
         (other_schedule, "not those of"),
         (no_alchemy, "without .alchemy."),
         (no_table, "dhdl.csv is missing"),
+        (no_run, "odd holds no run: config.toml is missing"),
         (unknown_lambdas, "no state of the schedule"),
         (other_columns, "column u_3 is missing"),
     ],

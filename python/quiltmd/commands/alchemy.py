@@ -36,7 +36,7 @@ def analyse(
     folders: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...",
+            metavar="RUN",
             help="Folders of several runs, one for each state or each nonequilibrium switching; "
             "or the folder of a replica exchange between the states, or of an expanded ensemble.",
         ),
@@ -93,7 +93,9 @@ def _show_work(found: WorkEstimates) -> None:
 
 
 def _show(found: FreeEnergies) -> None:
-    table = Table("state", "lambda", "rows", "independent", "integration", "MBAR", "overlap")
+    table = Table("state", f"lambda: {', '.join(found.names)}", "rows", "independent")
+    for column in ("integration, kJ/mol", "MBAR, kJ/mol", "overlap with next"):
+        table.add_column(column)
     overlaps = [f"{one:.3f}" for one in found.neighbour_overlaps()]
     for k, lambdas in enumerate(found.lambdas):
         table.add_row(

@@ -33,7 +33,7 @@ OF_CORE = LAMBDAS[:3]  # what the core knows of: strengths of restraints are con
 NO_TYPE = -1  # of atoms without van der Waals interactions
 _NONE: Any = ()
 _MOST_ATOMS = 4096
-_SAME_CHARGE = 1e-6  # e, of whole systems
+_SAME_CHARGE = 0.01  # e; charges rounded in a file differ by less
 # The default schedule: charges first.
 COULOMB = (0.0, 0.25, 0.5, 0.75, 1.0, *[1.0] * 10)
 VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)

@@ -117,7 +117,15 @@ def read_samples(folders: Sequence[Path]) -> Samples:
 
 def _schedule(folder: Path) -> Schedule:
     """Names of the lambdas, states and temperature of the run in a folder."""
-    settings = read_resolved(folder / "config.toml")
+    path = folder / "config.toml"
+    if not path.exists():
+        of_exchange = folder.name.startswith("state-") and (folder.parent / path.name).exists()
+        raise QuiltError(
+            f"{folder} is a state of a replica exchange: analyse the exchange, {folder.parent}"
+            if of_exchange
+            else f"{folder} holds no run: {path.name} is missing"
+        )
+    settings = read_resolved(path)
     if "alchemy" not in settings:
         raise QuiltError(f"{folder}: a run without [alchemy] has no states of lambda")
     section = AlchemySection.model_validate(settings["alchemy"])
@@ -138,7 +146,10 @@ def _tables(folder: Path) -> list[Path]:
         return [folder / _TABLE]
     found = sorted(folder.glob(f"state-*/{_TABLE}"))
     if not found:
-        raise QuiltError(f"{folder}: {_TABLE} is missing, there and in folders of states")
+        raise QuiltError(
+            f"{folder}: {_TABLE} is missing, there and in folders of states; of a run with stages, "
+            "analyse the folders of its stages"
+        )
     return found
 
 
