@@ -20,7 +20,7 @@ int run_on(Device& device) {
   std::vector<Case> all;
   for (const auto& suite :
        {layout_cases, pair_cases, solvent_cases, bonded_cases, mesh_cases, fmm_cases, motion_cases,
-        exchange_cases, memory_cases, collective_cases}) {
+        exchange_cases, memory_cases, collective_cases, embedded_cases}) {
     const std::vector<Case> cases = suite(devices);
     all.insert(all.end(), cases.begin(), cases.end());
   }

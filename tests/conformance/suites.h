@@ -30,6 +30,7 @@ std::vector<Case> motion_cases(Pair devices);
 std::vector<Case> exchange_cases(Pair devices);
 std::vector<Case> memory_cases(Pair devices);
 std::vector<Case> collective_cases(Pair devices);
+std::vector<Case> embedded_cases(Pair devices);
 
 // What an error may be: on a host, and on a GPU, where sums are taken in another order.
 inline double bound(Pair devices, double host, double gpu) {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,18 @@ def check_ranks(system: System, state: State, life: int, buffer: float) -> None:
     assert cores[-1].force_sum() == (0, 0, 0)
 
 
-def check_restart(system: System, state: State, timestep: float, folder: Path) -> None:
+def ranks_of_cpu(ranks: int) -> dict[str, Any]:
+    """Arguments of a Simulation."""
+    return {"device": "cpu", "ranks": ranks}
+
+
+def check_restart(
+    system: System,
+    state: State,
+    timestep: float,
+    folder: Path,
+    where: Callable[[int], dict[str, Any]] = ranks_of_cpu,
+) -> None:
     """At constant pressure, on any ranks."""
 
     def made(ranks: int) -> Simulation:
@@ -80,17 +92,19 @@ def check_restart(system: System, state: State, timestep: float, folder: Path) -
             state,
             integrator=LangevinMiddle(temperature=300, timestep=timestep, seed=3),
             barostat=CellRescaling(pressure=1.0, compressibility=1e-6, seed=4, every=4),
-            device="cpu",
-            ranks=ranks,
+            **where(ranks),
         )
 
     whole, _ = stopped_and_not(made, folder)
     assert (np.asarray(whole.state().box) != np.asarray(state.box)).any()
 
 
-def check_conservation(system: System, state: State, timestep: float, settle: int) -> None:
+def check_conservation(
+    system: System, state: State, timestep: float, settle: int, device: str = "cpu"
+) -> None:
     """The total energy per atom of a crystal that is warm after `settle` steps, over 0.6 ps."""
-    simulation = Simulation(system, state, integrator=VelocityVerlet(timestep=timestep))
+    integrator = VelocityVerlet(timestep=timestep)
+    simulation = Simulation(system, state, integrator=integrator, device=device)
     simulation.run(settle)
     before = simulation.energies()
     simulation.run(round(0.6 / timestep))
@@ -98,8 +112,9 @@ def check_conservation(system: System, state: State, timestep: float, settle: in
     assert abs(simulation.energies()["total"] - before["total"]) / system.atoms < 1e-3
 
 
-def check_tiled(system: System, state: State, within: float) -> None:
+def check_tiled(system: System, state: State, within: float, device: str = "cpu") -> None:
     """Two copies have twice the energy."""
-    once = Simulation(system, state).energies()["many-body"]
-    larger = Simulation(system.tile(2, 1, 1), state.tile(2, 1, 1)).energies()["many-body"]
+    once = Simulation(system, state, device=device).energies()["many-body"]
+    twice = Simulation(system.tile(2, 1, 1), state.tile(2, 1, 1), device=device)
+    larger = twice.energies()["many-body"]
     assert larger == pytest.approx(2 * once, rel=within)

@@ -12,7 +12,7 @@ import lammps_figures
 import numpy as np
 import pytest
 from boxes import relative_rms
-from lammps_figures import ELEMENTS, METALS, crystal, potential, types
+from lammps_figures import ELEMENTS, METALS, potential
 from many_body_checks import (
     CALM,
     HASTY,
@@ -23,29 +23,12 @@ from many_body_checks import (
     check_restart,
     check_tiled,
 )
+from many_body_systems import metal
 
 import quiltmd
-from quiltmd import (
-    InputError,
-    QuiltError,
-    Simulation,
-    State,
-    System,
-)
+from quiltmd import InputError, QuiltError, Simulation
 
 FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_figures.FIGURES.read_text())
-
-
-def metal(folder: Path, name: str, cells: int = 3, displaced: float = 0.15) -> tuple[System, State]:
-    """A crystal of one of the made-up potentials."""
-    file = folder / name
-    file.write_text(potential(name))
-    places, edge = crystal(cells, displaced=displaced)
-    kinds = types(METALS[name], len(places))
-    system = quiltmd.embedded_system(
-        quiltmd.read_eam(file), [METALS[name].elements[kind] for kind in kinds]
-    )
-    return system, State.start(system, places / 10, np.diag([edge / 10] * 3))
 
 
 @pytest.mark.parametrize("name", METALS)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pytest
 from boxes import BAR, relative_rms
 from damage import fuzz
-from lammps_crystals import ELEMENTS, EV, STYLES, crystal, potential, types
+from lammps_crystals import EV, STYLES, crystal, potential
 from many_body_checks import (
     CALM,
     HASTY,
@@ -25,6 +25,7 @@ from many_body_checks import (
     check_restart,
     check_tiled,
 )
+from many_body_systems import READ, mixed, read
 
 import quiltmd
 from quiltmd import (
@@ -38,22 +39,6 @@ from quiltmd import (
 from quiltmd.engine.reference import reference_virial
 
 FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_crystals.FIGURES.read_text())
-READ = {"sw": quiltmd.read_stillinger_weber, "tersoff": quiltmd.read_tersoff}
-
-
-def read(folder: Path, style: str) -> ThreeBodyPotential:
-    """One of the potentials with made-up parameters."""
-    file = folder / style
-    file.write_text(potential(style))
-    return READ[style](file)
-
-
-def mixed(folder: Path, style: str, cells: int = 2) -> tuple[System, State]:
-    """A displaced crystal of two elements."""
-    places, edge = crystal(cells)
-    elements = [ELEMENTS[kind] for kind in types(len(places))]
-    system = quiltmd.three_body_system(read(folder, style), elements)
-    return system, State.start(system, places / 10, np.diag([edge / 10] * 3))
 
 
 @pytest.mark.parametrize("style", STYLES)

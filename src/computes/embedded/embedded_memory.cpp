@@ -93,6 +93,7 @@ EmbedAtoms EmbeddedMemory::embed_atoms(Energies energies) const {
   return {slots_.atom.data(),
           types_.data(),
           slots_.owned_slots.data(),
+          slots_.capacity(),
           embedding_.data(),
           embedded_.density_points() - 1,
           1 / embedded_.density_step,

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "computes/embedded/host_pairs.h"
+#include "computes/embedded/physics.h"
 #include "device/host/kernels.h"
 
 namespace quiltmd {
@@ -14,8 +15,7 @@ constexpr int kSlotGrain = 512;
 void place_types(const PlaceTypes& op, ThreadGroup& threads) {
   const int slots = std::min(*op.used_slots, op.slot_capacity);
   threads.parallel_for(slots, kSlotGrain, [&](int begin, int end, int) {
-    for (int s = begin; s < end; ++s)
-      op.types[s] = op.atom[s] < 0 ? 0 : op.type_of_atom[op.atom[s]];
+    for (int s = begin; s < end; ++s) place_type(op, s);
   });
 }
 
@@ -46,15 +46,7 @@ void forces(const EmbeddedForces& op, ThreadGroup& threads) {
 void embed_atoms(const EmbedAtoms& op, ThreadGroup& threads) {
   threads.parallel_for(*op.owned_slots, kSlotGrain, [&](int begin, int end, int) {
     int64_t energy = 0;
-    for (int s = begin; s < end; ++s) {
-      if (op.atom[s] < 0) continue;
-      const double* const rows = op.rows + ptrdiff_t{4} * op.type_of_slot[s] * op.intervals;
-      const CubicValue found =
-          cubic_at(rows, op.intervals, from_fixed(op.sums[s], op.unit) * op.per_density);
-      op.sums[s] = 0;
-      op.slopes[s] = static_cast<float>(found.slope * op.per_density);
-      energy += to_fixed(found.value, kEnergyScale);
-    }
+    for (int s = begin; s < end; ++s) energy += embed_atom(op, s);
     if (op.energy)
       std::atomic_ref(op.energy[kManyBody]).fetch_add(energy, std::memory_order_relaxed);
   });

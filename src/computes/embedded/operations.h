@@ -84,6 +84,7 @@ struct EmbedAtoms {
   const int32_t* atom;  // by slot
   const int32_t* type_of_slot;
   const int32_t* owned_slots;
+  int slot_capacity;
   const double* rows;  // embedding_rows()
   int intervals;
   double per_density;  // intervals by density

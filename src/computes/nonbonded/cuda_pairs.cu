@@ -193,17 +193,6 @@ __device__ __forceinline__ float pair_force(const K& k, const Partner& j, int i,
   return force;
 }
 
-__device__ __forceinline__ void add_force(float over_r, const Separation& d, int i,
-                                          float (&force)[3], Sums& sums) {
-  force[0] = fmaf(over_r, d.x, force[0]);
-  force[1] = fmaf(over_r, d.y, force[1]);
-  force[2] = fmaf(over_r, d.z, force[2]);
-  if (i == 0) return;
-  sums.force[i][0] = fmaf(over_r, d.x, sums.force[i][0]);
-  sums.force[i][1] = fmaf(over_r, d.y, sums.force[i][1]);
-  sums.force[i][2] = fmaf(over_r, d.z, sums.force[i][2]);
-}
-
 // One lane's j atom against all i atoms, of which the first kFormAtoms have the pair form.
 template <int kFormAtoms, Round kRound, int kDegree, bool kEnergy, class K>
 __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums& sums) {
@@ -232,20 +221,7 @@ __device__ __forceinline__ void meet_cluster(const K& k, const Partner& j, Sums&
     k.energies->form += energies.form;
     k.energies->coulomb += energies.coulomb;
   }
-  const float most = fmaxf(fmaxf(fabsf(force[0]), fabsf(force[1])), fabsf(force[2]));
-  if (__any_sync(kAllLanes, !(most < kForceLimit))) {  // a branch that is hardly ever taken
-    for (float& component : force) component = limited_force(component);
-    __syncwarp();
-  }
-  if (most == 0) return;
-  if constexpr (kEnergy)
-    k.energies->virial.add_product(from_first(k, {j.x, j.y, j.z}), {force[0], force[1], force[2]});
-#pragma unroll
-  for (int c = 0; c < 3; ++c) {
-    const long long fixed = force_to_fixed(force[c]);
-    sums.j_force[c] += fixed;
-    add_fixed(k.op.slots.force[c] + j.slot, fixed);
-  }
+  add_j_force<kEnergy>(k, {j.x, j.y, j.z}, j.slot, force, sums);
 }
 
 // A round that begins at or after this place: from the end of those with charges on, one of the form alone.
@@ -283,15 +259,6 @@ __device__ __forceinline__ void evaluate(const K& k, int first, int stride, uint
   if constexpr (K::kTwoCutoffs)
 #pragma unroll 1
     while (round < k.list.apart_end) evaluate_round(constant<Round::kApart>);
-}
-
-// Zero; null where there are none.
-template <bool kEnergy>
-__device__ __forceinline__ LaneEnergies* energies_of(int lane) {
-  if constexpr (!kEnergy) return nullptr;
-  __shared__ LaneEnergies of_lanes[kWarp];
-  of_lanes[lane] = {};
-  return of_lanes + lane;
 }
 
 // Bring the i-cluster into shared memory, atoms with the pair form first; returns how many have it.
@@ -372,19 +339,6 @@ __global__ void __launch_bounds__(kWarp, kEnergy ? kWarpsWithEnergies : kWarpsPe
   }
 }
 
-// One warp for each sum.
-__global__ void __launch_bounds__(kEnergySums* kWarp)
-    add_places(const int64_t* places, int64_t* energy, LaunchTimes* times) {
-  const Timed timed(times);
-  const int sum = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
-  long long total = 0;
-  for (int place = lane; place < kEnergyPlaces; place += kWarp)
-    total += places[place * kEnergySums + sum];
-  total = warp_sum(total);
-  const int kind = sum == 0 ? kPairForm : sum == 1 ? kCoulombDirect : kVirial + sum - 2;
-  if (lane == 0) add_fixed(energy + kind, total);
-}
-
 using PairKernel = void (*)(PairForces, LaunchTimes*);
 
 // Pair forms beside which charges may have a shorter cutoff.
@@ -420,13 +374,7 @@ void pair_forces(const PairForces& op, CudaContext& context) {
     launch(context, shape, kernel, op);
     return;
   }
-  constexpr size_t bytes = pairs::kEnergyPlaces * pairs::kEnergySums * sizeof(int64_t);
-  PairForces here = op;
-  here.energy = static_cast<int64_t*>(context.scratch->take(bytes));
-  cuda_check(cudaMemsetAsync(here.energy, 0, bytes, context.stream), "clear sums of energies");
-  launch(context, shape, kernel, here);
-  launch(context, {"pair_forces.sums", 1, pairs::kEnergySums * kWarp}, pairs::add_places,
-         here.energy, op.energy);
+  pairs::launch_with_energies(context, shape, kernel, op, kPairForm, "pair_forces.sums");
 }
 
 void add_nonbonded_kernels(CudaKernels& table) { table.add<PairForces, pair_forces>(); }
