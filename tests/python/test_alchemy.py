@@ -443,6 +443,8 @@ dir = "whole"
 """)
     done = quiltmd_command("run", config, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    told = "22 alchemical atoms in state 8 of 0 to 14: lambda_coulomb = 1, lambda_vdw = 0.4"
+    assert told in " ".join(done.stderr.split())
     done = quiltmd_command("run", config, "--steps", "8", "--out", "parts", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     done = quiltmd_command("run", "--resume", "parts", "--steps", "12", cwd=tmp_path)

@@ -20,7 +20,9 @@ from quiltmd.description.settings import BOLTZMANN
 from quiltmd.outputs.checkpoint import previous_path
 from quiltmd.running import runner
 from quiltmd.running.config import build_config, merge, read_config
+from quiltmd.running.introduction import alchemical
 from quiltmd.running.lambda_samples import read_samples
+from quiltmd.running.run_inputs import load_system
 from quiltmd.running.walk_sections import ExpandedSection, SwitchingSection
 from quiltmd.running.walks import ExpandedEnsemble, Switching, next_state
 from quiltmd.running.work import estimates_of, work_estimates
@@ -200,6 +202,23 @@ every = 2
 {more}
 """)
     return path
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("[alchemy.expanded]", "between all 4 states"),
+        ("[alchemy.switching]\nevery = 1", "through all 4 states, forwards"),
+        ("state = 2", "in state 2 of 0 to 3: lambda_coulomb = 0.02, lambda_vdw = 0"),
+    ],
+)
+def test_a_run_says_which_states_it_has(
+    alanine: tuple[Path, Path], tmp_path: Path, more: str, words: str
+) -> None:
+    config = build_config(read_config(write_config(tmp_path / "run.toml", alanine, more)))
+    system, _ = load_system(config)
+    assert alchemical(config, system) == f"22 alchemical atoms {words}"
+    assert alchemical(config, replace(system, alchemy=None)) == ""
 
 
 def begin(path: Path, **flags: Any) -> None:

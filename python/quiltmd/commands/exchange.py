@@ -141,7 +141,7 @@ def _analyse(folder: Path, as_json: bool) -> None:
 
 def _show(history: History, summary: dict[str, Any]) -> None:
     table = Table(
-        "state", "swaps with the next", "mean potential", "round trips of its first replica"
+        "state", "swaps with the next", "mean potential, kJ/mol", "round trips of its first replica"
     )
     for k, name in enumerate(summary["states"]):
         rate = summary["acceptance"][k] if k + 1 < len(summary["states"]) else None

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from ..description.alchemy import conditions_of
 from ..description.nonbonded import Nonbonded
+from ..description.system import System
 from ..engine.execution import is_gpu
 from .config import Config
 from .costs import costs
@@ -24,8 +26,9 @@ def introduce(config: Config, simulation: Simulation) -> None:
         f"{simulation.system.atoms} atoms, {what(config)}, {seed}on {simulation.device} "
         f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
-    if words := cutoffs(config.nonbonded):
-        say(words)
+    for words in (cutoffs(config.nonbonded), alchemical(config, simulation.system)):
+        if words:
+            say(words)
     if is_gpu(simulation.device) and (longer := costs(config, simulation.system, about)):
         say(f"features that slow this run, with the cost measured on one H200: {'; '.join(longer)}")
 
@@ -36,6 +39,22 @@ def cutoffs(nonbonded: Nonbonded) -> str:
     if charges == nonbonded.cutoff:
         return ""
     return f"Coulomb cutoff {charges:g} nm, Lennard-Jones cutoff {nonbonded.cutoff:g} nm"
+
+
+def alchemical(config: Config, system: System) -> str:
+    """Alchemical atoms and the states that a run has; nothing without any."""
+    section = config.alchemy
+    if section is None or system.alchemy is None:
+        return ""
+    if section.expanded is not None:
+        states = f"between all {len(section.states)} states"
+    elif section.switching is not None:
+        states = f"through all {len(section.states)} states, {section.switching.direction}"
+    else:
+        lambdas = conditions_of(section.states[section.state], section.names)
+        named = ", ".join(f"{name} = {value:g}" for name, value in lambdas.items())
+        states = f"in state {section.state} of 0 to {len(section.states) - 1}: {named}"
+    return f"{len(system.alchemy.atoms)} alchemical atoms {states}"
 
 
 def what(config: Config) -> str:
