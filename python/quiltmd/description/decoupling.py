@@ -89,24 +89,13 @@ def decouple(
         )
     if intramolecular not in ("keep", "scale"):
         raise InputError(f"intramolecular must be 'keep' or 'scale', not {intramolecular!r}")
-    if len(coulomb) != len(vdw):
-        raise InputError(
-            f"there are {len(coulomb)} lambdas of Coulomb interactions and {len(vdw)} of van der "
-            "Waals: give one of each for every "
-            "state"
-        )
-    columns: list[Any] = [coulomb, vdw]
     if restraint is not None:
         system = _restrained(system, restraint)
-        columns.append(np.ones(len(coulomb)) if restraint_lambdas is None else restraint_lambdas)
+        if restraint_lambdas is None:
+            restraint_lambdas = [1.0] * len(vdw)
     elif restraint_lambdas is not None:
         raise InputError("restraint_lambdas without a restraint: give restraint as well")
-    if len(columns[-1]) != len(vdw):
-        raise InputError(
-            f"there are {len(columns[-1])} lambdas of the restraint and {len(vdw)} of van der "
-            "Waals interactions: give one of each for every state"
-        )
-    states = np.column_stack(columns)
+    states = _schedule(coulomb, vdw, restraint_lambdas)
     if not 0 <= state < len(states):
         raise InputError(f"there is no state {state}, only 0 to {len(states) - 1}")
     alchemy = Alchemy(
@@ -123,6 +112,18 @@ def decouple(
     made = replace(kept, alchemy=alchemy)
     warn_of_charge(made, _CO_ION)
     return made
+
+
+def _schedule(coulomb: Any, vdw: Any, restraint: Any) -> npt.NDArray[np.float64]:
+    """The lambdas of all states, (states, kinds); without those of a restraint if None."""
+    of_vdw = f"{len(vdw)} of van der Waals interactions: give one of each for every state"
+    if len(coulomb) != len(vdw):
+        raise InputError(f"there are {len(coulomb)} lambdas of Coulomb interactions and {of_vdw}")
+    if restraint is None:
+        return np.column_stack([coulomb, vdw])
+    if len(restraint) != len(vdw):
+        raise InputError(f"there are {len(restraint)} lambdas of the restraint and {of_vdw}")
+    return np.column_stack([coulomb, vdw, restraint])
 
 
 def at_lambdas(system: System, *lambdas: float) -> System:
