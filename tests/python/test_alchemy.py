@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -486,6 +487,10 @@ name = "eight"
 name = "nine"
 alchemy = {{ state = 9 }}
 """)
+    done = quiltmd_command("info", config, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    states = [line.partition(":")[0] for line in json.loads(done.stdout)["alchemy"]]
+    assert states == [f"22 alchemical atoms in state {k} of 0 to 14" for k in (8, 9)]
     done = quiltmd_command("run", config, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     tables = [

@@ -18,7 +18,7 @@ from ..running.chosen_settings import state_coulomb_cutoff
 from ..running.config import Config, build_config, build_config_of, merge, read_config
 from ..running.estimate import Estimate, estimate
 from ..running.folder import Folder
-from ..running.introduction import cutoffs, what
+from ..running.introduction import alchemical, cutoffs, what
 from ..running.run_inputs import check_velocities, load_system
 from ..running.spans import clock, span
 from ..running.stages import stages_of
@@ -117,6 +117,8 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
         states = first.states()
         ends = f"from {describe_state(states[0])} to {describe_state(states[-1])}"
         facts["replicas"] = f"{len(states)}, {ends}, swaps every {first.exchange.every} steps"
+    elif alchemical(first, system):
+        facts["alchemy"] = list(dict.fromkeys(alchemical(part.config, system) for part in parts))
     if words := cutoffs(parts[0].config.nonbonded):
         facts["cutoffs"] = words
     facts["ignored"] = [f"{part.name}: {one}" for part in parts for one in part.ignored]
