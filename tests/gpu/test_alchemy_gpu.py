@@ -17,7 +17,13 @@ import quiltmd
 from quiltmd.description.decoupling import at_lambdas
 from quiltmd.description.soft_cores import FORMS
 
-pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")]
+pytestmark = [
+    pytest.mark.gpu,
+    *map(
+        pytest.mark.filterwarnings,
+        ("ignore:a cutoff of 0.7 nm", "ignore:the charge of the system changes"),
+    ),
+]
 
 STATES = np.array([(0, 0), (0.5, 0), (1, 0), (1, 0.5), (1, 1)])
 POINTS = [(0.0, 0.0), (0.37, 0.0), (1.0, 0.3), (1.0, 1.0)]
