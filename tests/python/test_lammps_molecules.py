@@ -22,7 +22,6 @@ from quiltmd.engine.reference import reference_virial
 from quiltmd.inputs.control_files import read_control
 from quiltmd.lammps.units import UNITS, Units
 
-pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of")
 FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_molecules.FIGURES.read_text())
 # Terms of LAMMPS, and ours; an improper of the style cvff is a torsion here.
 OURS = {

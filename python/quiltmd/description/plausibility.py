@@ -56,7 +56,8 @@ def oddities(system: System, state: State, nonbonded: Nonbonded) -> Iterator[str
             "there is no periodic box and no implicit solvent: atoms are simulated in a vacuum; if "
             "that is not meant, give a box, or the model of a solvent"
         )
-    if nonbonded.method != "no-cutoff" and nonbonded.cutoff < _SHORT and system.lj_b.any():
+    biomolecular = system.lj_b.any() and system.charges.any()  # not argon, nor a bead-spring model
+    if nonbonded.method != "no-cutoff" and nonbonded.cutoff < _SHORT and biomolecular:
         yield (
             f"a cutoff of {nonbonded.cutoff:g} nm is shorter than force fields of biomolecules are "
             f"made for ({_SHORT} nm and more)"
