@@ -2,8 +2,8 @@
 """Readers: from the files of other programs to a System and a State.
 
 A format is a module that reads it and knows nothing of the others (`reading.formats` says what it
-offers), in the folder of the program that it belongs to; `load` chooses by content.  A new format
-is a new module and a row in one of the two tables here.
+offers), in the folder of the program that it belongs to; `load` chooses by content, from the tables
+in `known_formats`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..amber import coordinates as amber_coordinates
-from ..amber.topology import PRMTOP
-from ..charmm import coordinates as charmm_coordinates
-from ..charmm.topology import PSF
 from ..description.alchemy import warn_of_charge
 from ..description.box import box_from_lengths_angles
 from ..description.checks import any_case
@@ -34,26 +30,28 @@ from ..description.state import State
 from ..description.system import System
 from ..description.units import read_box
 from ..errors import InputError, QuiltWarning
-from ..gromacs import coordinates as gromacs_coordinates
-from ..gromacs.topology import TOP
-from ..lammps.topology import PLACES, SCRIPT
-from ..openmm import files as openmm_files
 from ..outputs.checkpoint import read_checkpoint
-from ..reading import pdb
 from ..reading.fixed_width import read_bytes
 from ..reading.formats import (
     HEAD,
-    CoordinateFormat,
     Coordinates,
     Described,
     Expected,
     Path,
     Sources,
-    TopologyFormat,
 )
-from . import checkpoints, frames
+from . import checkpoints
 from .cache import cached
 from .constrain import Constraints, constrain, loose_hydrogens
+from .known_formats import (
+    COORDINATES,
+    TOPOLOGIES,
+    coordinate_format,
+    included_files,
+    is_structure,
+    topology_format,
+    why_no_topology,
+)
 from .objects import coordinates_of, is_path, refuse_as_topology
 
 __all__ = [
@@ -72,31 +70,6 @@ __all__ = [
 ]
 
 _Box = npt.NDArray[np.float64]
-
-# The first that matches reads a file.
-TOPOLOGIES: tuple[TopologyFormat, ...] = (
-    PRMTOP,
-    PSF,
-    TOP,
-    SCRIPT,
-    openmm_files.SYSTEM,
-    openmm_files.STRUCTURE,
-)
-COORDINATES: tuple[CoordinateFormat, ...] = (
-    checkpoints.CHECKPOINT,
-    amber_coordinates.NETCDF,
-    amber_coordinates.RESTART,
-    openmm_files.STATE,
-    pdb.PDB,
-    pdb.MMCIF,
-    charmm_coordinates.CRD,
-    gromacs_coordinates.GRO,
-    gromacs_coordinates.G96,
-    charmm_coordinates.BINARY,
-    frames.TRAJECTORY,
-    PLACES,
-    amber_coordinates.TEXT,
-)
 
 
 def load(
@@ -237,7 +210,7 @@ def with_names_of(system: System, coordinates: Path | Any, frame: int = 0) -> Sy
     if system.topology.has_names or not is_path(coordinates):
         return system
     file = os.fspath(checkpoints.find_state(coordinates))
-    names = _coordinate_format(file).names
+    names = coordinate_format(file).names
     if names is None:
         return system
     found = names(file, frame)
@@ -326,7 +299,7 @@ def describe(
 def _described(topology: Path, parameters: Sequence[Path], defines: Sequence[str]) -> Described:
     reader = topology_format(topology)
     if reader is None:
-        raise InputError(_why_no_topology(read_bytes(topology, limit=HEAD)), file=topology)
+        raise InputError(why_no_topology(read_bytes(topology, limit=HEAD)), file=topology)
     if parameters and not reader.parameters:
         raise InputError(f"{reader.name} takes no parameter files", file=topology)
     if defines and not reader.defines:
@@ -346,42 +319,6 @@ def _warn(described: Described) -> None:
         warnings.warn(text, QuiltWarning, stacklevel=3)
 
 
-def _why_no_topology(head: bytes) -> str:
-    """Format of a file with this beginning, if it is known."""
-    if (program := _packed_by(head)) is not None:
-        return f"is compressed ({program}): unpack it first"
-    of_coordinates = (reader.name for reader in COORDINATES[:-1] if reader.matches(head))
-    if (kind := next(of_coordinates, None)) is not None:
-        return f"has coordinates ({kind}), and no topology: are two files exchanged?"
-    known = "; ".join(reader.name for reader in TOPOLOGIES)
-    return f"not recognised as a topology; these are supported: {known}"
-
-
-def _packed_by(head: bytes) -> str | None:
-    """Program that compressed a file with this beginning."""
-    begins = {b"\x1f\x8b\x08": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\3\4": "zip"}
-    return next((name for magic, name in begins.items() if head.startswith(magic)), None)
-
-
-def topology_format(topology: Path) -> TopologyFormat | None:
-    """The format of a topology, by how it begins; None where it is none that is known."""
-    head = read_bytes(topology, limit=HEAD)
-    return next((reader for reader in TOPOLOGIES if reader.matches(head)), None)
-
-
-def is_structure(topology: Path) -> bool:
-    """Whether a file is a topology and has coordinates: PDB, mmCIF, scripts of LAMMPS."""
-    with_coordinates = (openmm_files.STRUCTURE, SCRIPT)
-    return os.path.isfile(topology) and topology_format(topology) in with_coordinates
-
-
-def included_files(topology: Path, defines: Sequence[str] = ()) -> tuple[str, ...]:
-    """Files that a topology includes, in order; InputError if one is missing."""
-    sources = Sources(os.fspath(topology), (), tuple(defines))
-    reader = topology_format(topology)
-    return () if reader is None else reader.includes(sources)
-
-
 def read_coordinates(
     coordinates: Path | Any, expected: Expected, system: System | None = None
 ) -> Coordinates:
@@ -391,7 +328,7 @@ def read_coordinates(
         found = found if expected.box else replace(found, box=None)
         return _matching(found, "", expected, system)
     file = os.fspath(checkpoints.find_state(coordinates))
-    reader = _coordinate_format(file)
+    reader = coordinate_format(file)
     if expected.frame not in (0, -1):
         frames = reader.frames(file)
         if not -frames <= expected.frame < frames:
@@ -432,7 +369,7 @@ def read_velocities(file: Path, atoms: int) -> npt.NDArray[np.float64]:
     InputError
         If it has no velocities, or several frames, and as `read_coordinates`.
     """
-    reader = _coordinate_format(os.fspath(checkpoints.find_state(file)))
+    reader = coordinate_format(os.fspath(checkpoints.find_state(file)))
     frames = count_frames(file)
     if frames != 1:
         raise InputError(f"velocities are taken from a single frame, this has {frames}", file=file)
@@ -450,15 +387,7 @@ def count_frames(coordinates: Path) -> int:
     Raises InputError if a trajectory cannot be read.
     """
     file = os.fspath(checkpoints.find_state(coordinates))
-    return _coordinate_format(file).frames(file)
-
-
-def _coordinate_format(file: str) -> CoordinateFormat:
-    head = read_bytes(file, limit=HEAD)
-    reader = next(reader for reader in COORDINATES if reader.matches(head))
-    if reader is COORDINATES[-1] and (program := _packed_by(head)) is not None:
-        raise InputError(f"is compressed ({program}): unpack it first", file=file)
-    return reader
+    return coordinate_format(file).frames(file)
 
 
 def _given_box(box: npt.ArrayLike) -> _Box | None:
