@@ -29,7 +29,7 @@ COMMANDS = {
     "run": ("run.run", "Run a simulation, or continue one from its checkpoint."),
     "exchange": (
         "exchange.exchange",
-        "Run replica exchange: temperatures, REST2 or alchemical states.",
+        "Run replica exchange: temperatures, REST2, lambdas or umbrella windows.",
     ),
     "alchemy": (
         "alchemy.alchemy",

@@ -75,7 +75,7 @@ def exchange(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run replica exchange: temperatures, REST2, alchemical states or umbrella windows.
+    """Run replica exchange: temperatures, REST2, lambdas or umbrella windows.
 
     CONFIG is a TOML file as for quiltmd run, with an additional section [exchange].  Exit statuses
     are those of quiltmd run.
