@@ -20,6 +20,8 @@ import quiltmd
 from quiltmd import InputError, Nonbonded, Simulation, State, System
 from quiltmd.engine.reference import reference_virial
 from quiltmd.inputs.control_files import read_control
+from quiltmd.lammps.script import commands
+from quiltmd.lammps.special import Special
 from quiltmd.lammps.units import UNITS, Units
 
 FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_molecules.FIGURES.read_text())
@@ -90,6 +92,21 @@ def test_shaken_bonds_are_constraints(tmp_path: Path) -> None:
     check_energies("shake", energies, units.energy, 1e-6)
 
 
+def test_each_special_bonds_begins_with_zeros(tmp_path: Path) -> None:
+    """As LAMMPS' extract_global("special_lj") and ("special_coul") say."""
+    script = _lines("special_bonds lj 0.1 0.2 0.3", "special_bonds coul 0.0 0.0 0.7")
+    (tmp_path / "in.script").write_text(script)
+    special = Special()
+    for one in commands(str(tmp_path / "in.script")):
+        special.read(one)
+    assert special.lennard_jones == (0, 0, 0)
+    assert special.coulomb == (0, 0, 0.7)
+
+
+def _lines(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
 def test_rigid_water(tmp_path: Path) -> None:
     script = SCRIPTS["charmm"].replace("angle_coeff 2 40.0 105.0", "angle_coeff 2 40.0 104.52")
     # Angles 7-2-1 are of type 2, too, but their other bond is not constrained.
@@ -104,6 +121,9 @@ def test_rigid_water(tmp_path: Path) -> None:
     assert len(pairs) == 12 * 5 + 1
     assert [0, 1, 2] not in system.angles.tolist()
     assert [0, 2] not in system.urey_bradleys.tolist()
+    file.write_text(script + "fix w all rattle 1e-4 20 0 b 1 2 a 2\n")
+    larger, _ = quiltmd.load(file, file)  # atom 2 has three constrained bonds
+    assert len(larger.constraints) == 12 * 7
 
 
 def test_a_polymer_runs_and_its_bits_do_not_depend_on_ranks(tmp_path: Path) -> None:

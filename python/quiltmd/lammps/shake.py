@@ -55,6 +55,8 @@ class Shake:
         stiff = np.isin(bond_types, self._chosen["b"]) | light[bonds].any(axis=1)
         keys = _keys(bonds[stiff])
         legs = np.isin(_keys(angles[:, :2]), keys) & np.isin(_keys(angles[:, 1:]), keys)
+        partners = np.bincount(bonds[stiff].reshape(-1), minlength=len(masses))
+        legs &= partners[angles[:, 1]] == 2  # LAMMPS fixes no angles of larger groups
         return Shaken(stiff, legs & np.isin(angle_types, self._chosen["a"]))
 
     def constraints(

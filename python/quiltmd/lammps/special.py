@@ -56,7 +56,8 @@ class Special:
         self.coulomb: _Weights = (0, 0, 0)
 
     def read(self, command: Command) -> None:
-        """Reads special_bonds."""
+        """Reads special_bonds; each command begins with weights of 0, as in LAMMPS."""
+        self.lennard_jones = self.coulomb = (0, 0, 0)
         self.command, place = command, 0
         while place < len(command.words):
             name = command.words[place]
