@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stencil on a GPU. A block makes the potential of a tile of points: it keeps the charges that the stencil
-// reaches, as floats, and the numbers of the stencil in shared memory. A thread makes four points along z of two
-// neighbouring rows, so that it uses each charge and each number that it loads several times: a four of numbers
-// of each row and a four of charges make 32 multiply-adds. On small grids several threads share the stencil.
+// reaches, as floats, and the numbers of the stencil in shared memory. A thread makes eight points along z of two
+// neighbouring rows, so that a four of charges and a four of numbers for each row make 64 multiply-adds. Where
+// the stencil is even in x, charges at x and -x are added first, and the numbers at -x are not needed. Several
+// threads share the stencil.
 //
 // Every point is summed in an order that the grid alone fixes.
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "computes/long_range/fmm/cuda_kernels.h"
 #include "computes/long_range/fmm/cuda_levels.cuh"
@@ -20,41 +22,50 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kMostThreads = 288;
-constexpr int kFour = 4, kRows = 2;
+constexpr int kMostThreads = 192, kBlocks = 4;  // of a multiprocessor
+constexpr int kFour = 4, kEight = 8, kRows = 2;
+constexpr int kPoints = kEight * kRows;  // of a thread
 
 // The tile of a block, and where things are in its memory.
 struct GpuTile {
-  int x, y, fours;  // points along x and y, fours along z
-  int splits;       // threads that share the stencil
+  int x, y, eights;  // points along x and y, eights along z
+  int splits;        // threads that share the stencil
+  bool mirrored;     // charges at x and -x are added first
   int tiles_z;
-  Int3 halo;  // of charges: the tile and what the stencil reaches around it
-  int numbers, pairs;
-  Divider by_tiles_z, by_workers, by_fours, by_row_pairs, by_halo_y, by_halo_z;
+  Int3 halo;   // of charges: the tile and what the stencil reaches around it
+  Int3 pitch;  // of its array along x and y, in fours: odd, so that threads read different banks
+  int unit;    // charges that are fetched at once
+  int number_planes, numbers, pairs;
+  Divider by_tiles_z, by_workers, by_x, by_row_pairs, by_halo_y, by_units;
 
-  GpuTile(const DeviceStencil& stencil, Int3 points, int x_, int y_, int fours_, int splits_)
-      : x(x_), y(y_), fours(fours_), splits(splits_) {
+  GpuTile(const GpuSweep& sweep, int x_, int y_, int eights_, int splits_, bool mirrored_)
+      : x(x_), y(y_), eights(eights_), splits(splits_), mirrored(mirrored_) {
+    const DeviceStencil& stencil = sweep.stencil;
     const StencilShape& shape = stencil.shape;
-    tiles_z = (points.z + kFour * fours - 1) / (kFour * fours);
-    halo = {x + 2 * shape.reach.x, y + 2 * shape.reach.y, kFour * fours + shape.width()};
-    numbers = shape.size();
-    pairs = stencil.pair_count;
+    tiles_z = (sweep.points.z + kEight * eights - 1) / (kEight * eights);
+    halo = {x + 2 * shape.reach.x, y + 2 * shape.reach.y, kEight * eights + shape.width()};
+    pitch.y = halo.z / kFour | 1;
+    pitch.x = (halo.y | 1) * pitch.y;
+    unit = sweep.points.z % kFour == 0 ? kFour : kFour / 2;
+    number_planes = mirrored ? shape.reach.x + 1 : 2 * shape.reach.x + 1;
+    numbers = number_planes * shape.depth() * shape.width();
+    pairs = stencil.pair_count - (mirrored ? stencil.pairs_below : 0);
     by_tiles_z = Divider(tiles_z);
     by_workers = Divider(workers());
-    by_fours = Divider(fours);
+    by_x = Divider(x);
     by_row_pairs = Divider(y / kRows);
     by_halo_y = Divider(halo.y);
-    by_halo_z = Divider(halo.z);
+    by_units = Divider(halo.z / unit);
   }
-  __host__ __device__ int workers() const { return x * (y / kRows) * fours; }
-  __host__ __device__ int charges() const { return halo.x * halo.y * halo.z; }
+  __host__ __device__ int workers() const { return x * (y / kRows) * eights; }
+  __host__ __device__ int charges() const { return halo.x * pitch.x * kFour; }
   int threads() const { return (workers() * splits + kWarp - 1) / kWarp * kWarp; }
-  // Sums of threads that share the stencil take the place of charges.
-  int partial_sums() const { return splits > 1 ? workers() * splits * kRows * kFour : 0; }
+  // Sums take the place of charges.
+  int charges_or_sums() const { return std::max(charges(), workers() * splits * kPoints); }
   size_t bytes() const {
-    return sizeof(float) * static_cast<size_t>(numbers + std::max(charges(), partial_sums())) +
+    return sizeof(float) * static_cast<size_t>(numbers + charges_or_sums()) +
            sizeof(int4) * static_cast<size_t>(pairs) +
-           sizeof(int) * static_cast<size_t>(halo.x + halo.y + halo.z);
+           sizeof(int) * static_cast<size_t>(halo.x + halo.y + halo.z / unit);
   }
 };
 
@@ -65,8 +76,8 @@ struct StencilArrays {
   float4* numbers;
   float4* charges;
   int4* pairs;
-  int*
-      places[3];  // of the halo's points along each dimension: their part of an index into the grid
+  // Of the halo's points along x and y and its units along z: their part of an index into the grid.
+  int* places[3];
 
   __device__ explicit StencilArrays(const GpuTile& t, int charges_or_sums) {
     numbers = stencil_memory;
@@ -78,13 +89,79 @@ struct StencilArrays {
   }
 };
 
-struct Fours {
-  float v[kRows][kFour] = {};
-};
+// Before the kernels ahead have ended: what does not come from them.
+__device__ __forceinline__ void prepare(const GpuSweep& op, const GpuTile& t,
+                                        const StencilArrays& arrays, Int3 corner, int part) {
+  const StencilShape shape = op.stencil.shape;
+  const int first_x = t.mirrored ? 0 : -shape.reach.x;
+  const int plane = shape.depth() * shape.width() / kFour;
+  const auto* const numbers =
+      reinterpret_cast<const float4*>(op.stencil.values + int64_t{part} * shape.size()) +
+      (first_x + shape.reach.x) * plane;
+  for (int i = threadIdx.x; i < t.numbers / kFour; i += blockDim.x) {
+    float4 four = numbers[i];
+    if (t.mirrored && i < plane)  // these meet the charges at x = 0 twice
+      four = {0.5f * four.x, 0.5f * four.y, 0.5f * four.z, 0.5f * four.w};
+    arrays.numbers[i] = four;
+  }
+  const int width = shape.width() / kFour;
+  const StencilPair* const pairs = op.stencil.pairs + (op.stencil.pair_count - t.pairs);
+  for (int i = threadIdx.x; i < t.pairs; i += blockDim.x) {
+    const StencilPair p = pairs[i];
+    const int row = (p.y + shape.reach.y) * t.pitch.y + p.first;
+    const int number = ((p.x - first_x) * shape.depth() + p.y + shape.reach.y + 1) * width;
+    arrays.pairs[i] = {(shape.reach.x + p.x) * t.pitch.x + row, number + p.first, p.end - p.first,
+                       (shape.reach.x - p.x) * t.pitch.x + row};
+  }
+  const Int3 n = op.points;
+  for (int i = threadIdx.x; i < t.halo.x; i += blockDim.x)
+    arrays.places[0][i] = onto_grid(corner.x - shape.reach.x + i, n.x) * n.y * n.z;
+  for (int i = threadIdx.x; i < t.halo.y; i += blockDim.x)
+    arrays.places[1][i] = onto_grid(corner.y - shape.reach.y + i, n.y) * n.z;
+  for (int i = threadIdx.x; i < t.halo.z / t.unit; i += blockDim.x)
+    arrays.places[2][i] = onto_grid(corner.z - shape.before() + t.unit * i, n.z);
+}
 
-__device__ __forceinline__ void add_four(float4 number, const float* charge, float* sum) {
+template <int kUnit>
+__device__ __forceinline__ void start_fetching(const GpuSweep& op, const GpuTile& t,
+                                               const StencilArrays& arrays) {
+  auto* const raw = reinterpret_cast<int*>(arrays.charges);
+  const int units = t.halo.z / kUnit;
+  for (int i = threadIdx.x; i < t.halo.x * t.halo.y * units; i += blockDim.x) {
+    const int row = t.by_units(i), z = i - row * units;
+    const int x = t.by_halo_y(row), y = row - x * t.halo.y;
+    __pipeline_memcpy_async(
+        raw + kFour * (x * t.pitch.x + y * t.pitch.y) + kUnit * z,
+        op.charges + arrays.places[0][x] + arrays.places[1][y] + arrays.places[2][z],
+        kUnit * sizeof(int));
+  }
+}
+
+// All charges are on their way before the first is used. What pads the array is converted, but never used.
+__device__ __forceinline__ void fetch_charges(const GpuSweep& op, const GpuTile& t,
+                                              const StencilArrays& arrays) {
+  if (t.unit == kFour) {
+    start_fetching<kFour>(op, t, arrays);
+  } else {
+    start_fetching<kFour / 2>(op, t, arrays);
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (int i = threadIdx.x; i < t.charges() / kFour; i += blockDim.x) {
+    const int4 q = reinterpret_cast<const int4*>(arrays.charges)[i];
+    arrays.charges[i] = {__int2float_rn(q.x), __int2float_rn(q.y), __int2float_rn(q.z),
+                         __int2float_rn(q.w)};
+  }
+  __syncthreads();
+}
+
+// A four of numbers times charges: three fours of them in a row.
+__device__ __forceinline__ void add_eight(float4 number, const float4& a, const float4& b,
+                                          const float4& c, float* sum) {
+  const float charge[3 * kFour] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w, c.x, c.y, c.z, c.w};
 #pragma unroll
-  for (int j = 0; j < kFour; ++j) {
+  for (int j = 0; j < kEight; ++j) {
     sum[j] = __fmaf_rn(number.x, charge[j], sum[j]);
     sum[j] = __fmaf_rn(number.y, charge[j + 1], sum[j]);
     sum[j] = __fmaf_rn(number.z, charge[j + 2], sum[j]);
@@ -92,132 +169,115 @@ __device__ __forceinline__ void add_four(float4 number, const float* charge, flo
   }
 }
 
+struct PointSums {
+  float v[kRows][kEight] = {};
+};
+
+// A row of charges, added to its mirror image where there is one.
+template <bool kMirrored>
+struct ChargeRow {
+  const float4* right;
+  const float4* left;
+
+  __device__ __forceinline__ float4 operator[](int i) const {
+    float4 q = right[i];
+    if constexpr (kMirrored) {
+      const float4 other = left[i];
+      q = {q.x + other.x, q.y + other.y, q.z + other.z, q.w + other.w};
+    }
+    return q;
+  }
+};
+
+template <bool kMirrored>
+__device__ __forceinline__ void add_row(ChargeRow<kMirrored> charges, const float4* numbers,
+                                        int pitch, int count, PointSums& sums) {
+  float4 window[3] = {charges[0], charges[1], {}};
+  for (int g = 0;;) {
+#pragma unroll
+    for (int k = 0; k < 3; ++k) {
+      float4& last = window[(k + 2) % 3];
+      last = charges[g + 2];
+      add_eight(numbers[g], window[k], window[(k + 1) % 3], last, sums.v[0]);
+      add_eight(numbers[g - pitch], window[k], window[(k + 1) % 3], last, sums.v[1]);
+      if (++g == count) return;
+    }
+  }
+}
+
 // Sums of one thread over its share of the stencil; `own`: the place of its first charges.
-__device__ __forceinline__ Fours sum_share(const GpuTile& t, const StencilArrays& arrays,
-                                           const float4* own, int share, int number_pitch) {
-  Fours sums;
+template <bool kMirrored>
+__device__ __forceinline__ PointSums sum_share(const GpuTile& t, const StencilArrays& arrays,
+                                               const float4* own, int share, int number_pitch) {
+  PointSums sums;
   for (int p = share; p < t.pairs; p += t.splits) {
     const int4 pair = arrays.pairs[p];
-    const float4* const charge = own + pair.x;
-    const float4* const number = arrays.numbers + pair.y;
-    float window[2 * kFour];
-    *reinterpret_cast<float4*>(window) = charge[0];
-    for (int g = 0; g < pair.z; ++g) {
-      *reinterpret_cast<float4*>(window + kFour) = charge[g + 1];
-      add_four(number[g], window, sums.v[0]);
-      add_four(number[g - number_pitch], window, sums.v[1]);
-#pragma unroll
-      for (int k = 0; k < kFour; ++k) window[k] = window[kFour + k];
-    }
+    add_row<kMirrored>({own + pair.x, own + pair.w}, arrays.numbers + pair.y, number_pitch, pair.z,
+                       sums);
   }
   return sums;
 }
 
-// Before the kernels ahead have ended: what does not come from them.
-__device__ __forceinline__ void prepare(const GpuSweep& op, const GpuTile& t,
-                                        const StencilArrays& arrays, Int3 corner, int part) {
-  const StencilShape shape = op.stencil.shape;
-  const auto* const numbers =
-      reinterpret_cast<const float4*>(op.stencil.values + static_cast<int64_t>(part) * t.numbers);
-  for (int i = threadIdx.x; i < t.numbers / kFour; i += blockDim.x) arrays.numbers[i] = numbers[i];
-  const int pitch = t.halo.z / kFour, width = shape.width() / kFour;
-  for (int i = threadIdx.x; i < t.pairs; i += blockDim.x) {
-    const StencilPair p = op.stencil.pairs[i];
-    const int row = (p.x + shape.reach.x) * t.halo.y + p.y + shape.reach.y;
-    const int number = ((p.x + shape.reach.x) * shape.depth() + p.y + shape.reach.y + 1) * width;
-    arrays.pairs[i] = {row * pitch + p.first, number + p.first, p.end - p.first, 0};
+// The potential of two points along z.
+__device__ __forceinline__ void store(const GpuSweep& op, Int3 at, float2 sum) {
+  float2 value{op.scale * sum.x, op.scale * sum.y};
+  if (op.above) {
+    const float2 more = prolonged(op.above, op.points, at.x, at.y, at.z / 2);
+    value = {value.x + more.x, value.y + more.y};
   }
-  const Int3 n = op.points;
-  for (int i = threadIdx.x; i < t.halo.x; i += blockDim.x)
-    arrays.places[0][i] = onto_grid(corner.x - shape.reach.x + i, n.x) * n.y * n.z;
-  for (int i = threadIdx.x; i < t.halo.y; i += blockDim.x)
-    arrays.places[1][i] = onto_grid(corner.y - shape.reach.y + i, n.y) * n.z;
-  for (int i = threadIdx.x; i < t.halo.z; i += blockDim.x)
-    arrays.places[2][i] = onto_grid(corner.z - shape.reach.z + i, n.z);
+  const int64_t row = static_cast<int64_t>(at.x) * op.points.y + at.y;
+  *reinterpret_cast<float2*>(op.potential + row * op.points.z + at.z) = value;
 }
 
-// All charges are on their way before the first is used.
-__device__ __forceinline__ void fetch_charges(const GpuSweep& op, const GpuTile& t,
-                                              const StencilArrays& arrays) {
-  auto* const raw = reinterpret_cast<int*>(arrays.charges);
-  for (int i = threadIdx.x; i < t.charges(); i += blockDim.x) {
-    const int row = t.by_halo_z(i), z = i - row * t.halo.z;
-    const int x = t.by_halo_y(row), y = row - x * t.halo.y;
-    __pipeline_memcpy_async(
-        raw + i, op.charges + arrays.places[0][x] + arrays.places[1][y] + arrays.places[2][z],
-        sizeof(int));
-  }
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
-  for (int i = threadIdx.x; i < t.charges() / kFour; i += blockDim.x) {
-    const int4 q = reinterpret_cast<const int4*>(raw)[i];
-    arrays.charges[i] = {__int2float_rn(q.x), __int2float_rn(q.y), __int2float_rn(q.z),
-                         __int2float_rn(q.w)};
-  }
-  __syncthreads();
-}
-
-// Adds the sums of threads that share the stencil; the first thread gets the result.
-__device__ __forceinline__ void add_shares(const GpuTile& t, const StencilArrays& arrays,
-                                           Fours& sums, int share, int worker) {
-  __syncthreads();
-  const auto at = [&](int s, int row) {
-    return arrays.charges + (s * kRows + row) * t.workers() + worker;
-  };
-  if (share > 0 && share < t.splits)
-    for (int row = 0; row < kRows; ++row)
-      *at(share, row) = {sums.v[row][0], sums.v[row][1], sums.v[row][2], sums.v[row][3]};
-  __syncthreads();
-  if (share > 0) return;
-  for (int s = 1; s < t.splits; ++s)
-    for (int row = 0; row < kRows; ++row) {
-      const float4 other = *at(s, row);
-      sums.v[row][0] += other.x;
-      sums.v[row][1] += other.y;
-      sums.v[row][2] += other.z;
-      sums.v[row][3] += other.w;
-    }
-}
-
-// The potential of four points, two by two.
-__device__ __forceinline__ void store(const GpuSweep& op, Int3 at, const float* sums) {
-  float* const to = op.potential + (static_cast<int64_t>(at.x) * op.points.y + at.y) * op.points.z;
-#pragma unroll
-  for (int k = 0; k < kFour; k += 2) {
-    const int z = at.z + k;
-    if (z >= op.points.z) return;
-    float2 value{op.scale * sums[k], op.scale * sums[k + 1]};
-    if (op.above) {
-      const float2 more = prolonged(op.above, op.points, at.x, at.y, z / 2);
-      value = {value.x + more.x, value.y + more.y};
-    }
-    *reinterpret_cast<float2*>(to + z) = value;
-  }
-}
-
-// Minus half of the charges of four points times what comes of the stencil's derivatives.
-__device__ __forceinline__ long long virial_of(const GpuSweep& op, Int3 at, const float* sums) {
-  const int32_t* const charges =
-      op.charges + (static_cast<int64_t>(at.x) * op.points.y + at.y) * op.points.z;
+// Minus half of the charges of two points times what comes of the stencil's derivatives.
+__device__ __forceinline__ long long virial_of(const GpuSweep& op, Int3 at, float2 sum) {
+  const int64_t row = static_cast<int64_t>(at.x) * op.points.y + at.y;
+  const int32_t* const charges = op.charges + row * op.points.z + at.z;
   const double scale = -0.5 * op.scale / kChargeScale;
-  long long sum = 0;
-  for (int k = 0; k < kFour && at.z + k < op.points.z; ++k)
-    sum += to_fixed(scale * charges[at.z + k] * sums[k], kEnergyScale);
-  return sum;
+  return to_fixed(scale * charges[0] * sum.x, kEnergyScale) +
+         to_fixed(scale * charges[1] * sum.y, kEnergyScale);
 }
 
-// The potential; or, with kStrain, one part of the virial.
-template <bool kStrain>
-__global__ void __launch_bounds__(kMostThreads, 2)
+// A thread's first point in the tile: neighbours in x are next to each other, then pairs of rows.
+__device__ __forceinline__ Int3 place_of(const GpuTile& t, int worker) {
+  const int of_rows = t.by_x(worker), eight = t.by_row_pairs(of_rows);
+  return {worker - of_rows * t.x, kRows * (of_rows - eight * (t.y / kRows)), kEight * eight};
+}
+
+// Adds the sums of threads that share the stencil, and hands out the points two by two.
+template <class Use>
+__device__ __forceinline__ void use_sums(const GpuSweep& op, const GpuTile& t,
+                                         const StencilArrays& arrays, Int3 corner, Use use) {
+  constexpr int kTwos = kPoints / 2, kTwosOfRow = kEight / 2;
+  const auto* const sums = reinterpret_cast<const float2*>(arrays.charges);
+  for (int i = threadIdx.x; i < t.workers() * kTwos; i += blockDim.x) {
+    const Int3 first = place_of(t, i / kTwos);
+    const int row = i % kTwos / kTwosOfRow, two = i % kTwosOfRow;
+    const Int3 at{corner.x + first.x, corner.y + first.y + row, corner.z + first.z + 2 * two};
+    if (at.x >= op.planes.first + op.planes.count || at.y >= op.points.y || at.z >= op.points.z)
+      continue;
+    float2 sum = sums[i];
+    for (int s = 1; s < t.splits; ++s) {
+      const float2 other = sums[s * t.workers() * kTwos + i];
+      sum = {sum.x + other.x, sum.y + other.y};
+    }
+    use(at, sum);
+  }
+}
+
+enum class Wanted { kPotential, kVirial };
+
+// The potential, or one part of the virial.
+template <Wanted kWanted, bool kMirrored>
+__global__ void __launch_bounds__(kMostThreads, kBlocks)
     stencil_kernel(const __grid_constant__ GpuSweep op, const __grid_constant__ GpuTile t,
                    int charges_or_sums, LaunchTimes* times) {
   const Timed timed(times);
   const StencilArrays arrays(t, charges_or_sums);
   const int tile_y = t.by_tiles_z(blockIdx.x), tile_z = blockIdx.x - tile_y * t.tiles_z;
   const Int3 corner{op.planes.first + static_cast<int>(blockIdx.y) * t.x, tile_y * t.y,
-                    tile_z * t.fours * kFour};
-  const int part = kStrain ? 1 + static_cast<int>(blockIdx.z) : 0;
+                    tile_z * t.eights * kEight};
+  const int part = kWanted == Wanted::kVirial ? 1 + static_cast<int>(blockIdx.z) : 0;
   prepare(op, t, arrays, corner, part);
   __syncthreads();
   wait_for_previous();
@@ -225,25 +285,27 @@ __global__ void __launch_bounds__(kMostThreads, 2)
   fetch_charges(op, t, arrays);
 
   const int share = t.by_workers(threadIdx.x), worker = threadIdx.x - share * t.workers();
-  const int rest = t.by_fours(worker), four = worker - rest * t.fours;
-  const int x = t.by_row_pairs(rest), y = kRows * (rest - x * (t.y / kRows));
-  const float4* const own = arrays.charges + (x * t.halo.y + y) * (t.halo.z / kFour) + four;
-  Fours sums;
-  if (share < t.splits) sums = sum_share(t, arrays, own, share, op.stencil.shape.width() / kFour);
-  if (t.splits > 1) add_shares(t, arrays, sums, share, worker);
-
-  const int planes_end = op.planes.first + op.planes.count;
-  long long virial = 0;
-  for (int row = 0; row < kRows; ++row) {
-    const Int3 at{corner.x + x, corner.y + y + row, corner.z + four * kFour};
-    if (share > 0 || at.x >= planes_end || at.y >= op.points.y) continue;
-    if constexpr (kStrain) {
-      virial += virial_of(op, at, sums.v[row]);
-    } else {
-      store(op, at, sums.v[row]);
+  const Int3 first = place_of(t, worker);
+  const float4* const own =
+      arrays.charges + first.x * t.pitch.x + first.y * t.pitch.y + first.z / kFour;
+  PointSums sums;
+  if (share < t.splits)
+    sums = sum_share<kMirrored>(t, arrays, own, share, op.stencil.shape.width() / kFour);
+  __syncthreads();
+  if (share < t.splits) {
+    float4* const to = arrays.charges + threadIdx.x * (kPoints / kFour);
+#pragma unroll
+    for (int i = 0; i < kPoints / kFour; ++i) {
+      const float* const four = sums.v[i / kRows] + i % kRows * kFour;
+      to[i] = {four[0], four[1], four[2], four[3]};
     }
   }
-  if constexpr (kStrain) {
+  __syncthreads();
+  if constexpr (kWanted == Wanted::kPotential) {
+    use_sums(op, t, arrays, corner, [&](Int3 at, float2 sum) { store(op, at, sum); });
+  } else {
+    long long virial = 0;
+    use_sums(op, t, arrays, corner, [&](Int3 at, float2 sum) { virial += virial_of(op, at, sum); });
     virial = warp_sum(virial);
     if (threadIdx.x % kWarp == 0 && virial != 0) add_fixed(op.energy + kVirial + part - 1, virial);
   }
@@ -254,63 +316,77 @@ __global__ void __launch_bounds__(kMostThreads, 2)
 // Depends only on the grid, because the order of sums depends on it.
 int splits_of(Int3 points) {
   const int64_t size = int64_t{points.x} * points.y * points.z;
-  int splits = 8;
-  for (int64_t limit = 64 * 1024; splits > 1 && size > limit; limit *= 4) splits /= 2;
+  int splits = 32;
+  for (int64_t limit = 4 * 1024; splits > 2 && size > limit; limit *= 4) splits /= 2;
   return splits;
 }
 
-// As large as possible such that half of the multiprocessors have a block, with enough threads to fetch the
-// charges, and such that two blocks fit on a multiprocessor.
-GpuTile choose_tile(const GpuSweep& sweep, const CudaContext& context) {
-  constexpr int kLargest = 8, kMostFours = 10, kFewThreads = 128;
-  const int splits = splits_of(sweep.points);
-  const int all_fours = (sweep.points.z + kFour - 1) / kFour;
-  const int tiles_z = (all_fours + kMostFours - 1) / kMostFours;
-  int x = kLargest, y = kLargest, fours = (all_fours + tiles_z - 1) / tiles_z;
-  while (true) {
-    const GpuTile tile(sweep.stencil, sweep.points, x, y, fours, splits);
-    const int blocks =
-        (sweep.planes.count + x - 1) / x * ((sweep.points.y + y - 1) / y) * tile.tiles_z;
-    const bool fits = tile.threads() <= kMostThreads &&
-                      2 * tile.bytes() <= static_cast<size_t>(context.shared_memory);
-    const bool is_small = 2 * blocks >= context.sm_count || tile.threads() <= kFewThreads;
-    const bool is_flat = x == 1 && y == kRows;
-    if (fits && (is_small || is_flat)) return tile;
-    if (is_flat && fours == 1) return tile;  // the launch fails where it is too large
-    if (is_flat) {
-      fours = (fours + 1) / 2;
-    } else if (x >= y) {
-      x /= 2;
-    } else {
-      y /= 2;
-    }
-  }
+// Cycles that the busiest multiprocessor takes for its tiles, roughly; nothing where a block is too large.
+std::optional<double> cost_of(const GpuTile& tile, const GpuSweep& sweep,
+                              const CudaContext& context) {
+  constexpr double kLanes = 128;                  // of a multiprocessor: instructions in a cycle
+  constexpr double kOfPair = 14, kOfCharge = 10;  // instructions for a point; to fetch a charge
+  constexpr double kLatency = 3000;               // of a block
+  constexpr double kWarpsForAll = 10;             // keep a multiprocessor busy
+  const auto shared = static_cast<size_t>(context.shared_memory);
+  if (tile.threads() > kMostThreads || tile.bytes() > shared) return {};
+  const int blocks = (sweep.planes.count + tile.x - 1) / tile.x *
+                     ((sweep.points.y + tile.y - 1) / tile.y) * tile.tiles_z;
+  const int most = std::min(kBlocks, static_cast<int>(shared / tile.bytes()));
+  const int of_one = (blocks + context.sm_count - 1) / context.sm_count;
+  const double warps = std::min(of_one, most) * (tile.threads() / kWarp);
+  const double work = tile.workers() * kPoints * tile.pairs * kOfPair +
+                      tile.halo.x * tile.halo.y * tile.halo.z * kOfCharge;
+  const double busy = std::min(1.0, warps / kWarpsForAll);
+  return of_one * work / (kLanes * busy) + (of_one + most - 1) / most * kLatency;
 }
 
-template <bool kStrain>
-void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
-  const GpuTile tile = choose_tile(sweep, context);
-  if (tile.bytes() > static_cast<size_t>(context.shared_memory))
+GpuTile choose_tile(const GpuSweep& sweep, bool mirrored, const CudaContext& context) {
+  const int splits = splits_of(sweep.points);
+  const int all_eights = (sweep.points.z + kEight - 1) / kEight;
+  constexpr int kMostEights = 6;
+  std::optional<GpuTile> best;
+  double least = 0;
+  for (const int x : {1, 2, 4, 8})
+    for (const int y : {2, 4, 8, 16})
+      for (int eights = 1; eights <= std::min(all_eights, kMostEights); ++eights) {
+        const GpuTile tile(sweep, x, y, eights, splits, mirrored);
+        const std::optional<double> cost = cost_of(tile, sweep, context);
+        if (!cost || (best && *cost >= least)) continue;
+        best = tile;
+        least = *cost;
+      }
+  if (!best)
     throw Error(
         "the stencil of the fast multipole method does not fit into the shared memory of this GPU: "
         "choose a larger tolerance (fmm_tolerance), a coarser grid (fmm_grid) or a shorter cutoff");
+  return *best;
+}
+
+template <Wanted kWanted, bool kMirrored>
+void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
+  const GpuTile tile = choose_tile(sweep, kMirrored, context);
   LaunchShape shape{ConvolveLevel::kName,
                     static_cast<unsigned>((sweep.points.y + tile.y - 1) / tile.y * tile.tiles_z),
                     static_cast<unsigned>(tile.threads()), tile.bytes(), Start::kEarly};
   shape.blocks_y = static_cast<unsigned>((sweep.planes.count + tile.x - 1) / tile.x);
-  if (kStrain) shape.blocks_z = Symmetric::kParts;
-  launch(context, shape, stencil_kernel<kStrain>, sweep, tile,
-         std::max(tile.charges(), tile.partial_sums()));
+  if (kWanted == Wanted::kVirial) shape.blocks_z = Symmetric::kParts;
+  launch(context, shape, stencil_kernel<kWanted, kMirrored>, sweep, tile, tile.charges_or_sums());
 }
 
 }  // namespace
 
 void convolve_charges(const GpuSweep& sweep, CudaContext& context) {
-  launch_stencil<false>(sweep, context);
+  if (sweep.stencil.is_even) {
+    launch_stencil<Wanted::kPotential, true>(sweep, context);
+  } else {
+    launch_stencil<Wanted::kPotential, false>(sweep, context);
+  }
 }
 
+// Its numbers are odd in x for some parts.
 void add_virial(const GpuSweep& sweep, CudaContext& context) {
-  launch_stencil<true>(sweep, context);
+  launch_stencil<Wanted::kVirial, false>(sweep, context);
 }
 
 }  // namespace quiltmd

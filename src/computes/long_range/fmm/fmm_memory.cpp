@@ -85,18 +85,28 @@ FitStencil FmmMemory::fit_stencil() {
 }
 
 DeviceStencil FmmMemory::stencil() const {
+  const std::vector<StencilPair>& pairs = tables_.pairs;
+  const auto below = std::partition_point(pairs.begin(), pairs.end(),
+                                          [](const StencilPair& pair) { return pair.x < 0; });
   return {shape_,
           rows_.data(),
           static_cast<int>(rows_.size()),
           pairs_.data(),
-          static_cast<int>(pairs_.size()),
+          static_cast<int>(pairs.size()),
+          static_cast<int>(below - pairs.begin()),
+          tables_.fit.orthogonal(),
           values_.data()};
 }
 
 DeviceStencil FmmMemory::of_pairs() const {
-  return {
-      tables_.of_pairs.shape, pair_rows_.data(), static_cast<int>(pair_rows_.size()), nullptr, 0,
-      pair_values_.data()};
+  return {tables_.of_pairs.shape,
+          pair_rows_.data(),
+          static_cast<int>(pair_rows_.size()),
+          nullptr,
+          0,
+          0,
+          false,
+          pair_values_.data()};
 }
 
 FindWindow FmmMemory::find_window(double margin) {

@@ -12,15 +12,17 @@
 namespace quiltmd {
 
 // The numbers of a stencil lie in a table [x][y][z] of all points within its reach and one row more on either
-// side along y, with zeros where the stencil has no point; rows are a multiple of 4 long.
+// side along y, with zeros where the stencil has no point. Rows are a multiple of 4 long, and so is their part
+// before the middle.
 struct StencilShape {
   Int3 reach{};  // the farthest points
 
-  QMD_HD int width() const { return (2 * reach.z + 4) / 4 * 4; }
+  QMD_HD int before() const { return (reach.z + 3) / 4 * 4; }
+  QMD_HD int width() const { return before() + (reach.z + 4) / 4 * 4; }
   QMD_HD int depth() const { return 2 * reach.y + 3; }
   QMD_HD int size() const { return (2 * reach.x + 1) * depth() * width(); }
   QMD_HD int place(Int3 at) const {
-    return ((at.x + reach.x) * depth() + at.y + reach.y + 1) * width() + at.z + reach.z;
+    return ((at.x + reach.x) * depth() + at.y + reach.y + 1) * width() + at.z + before();
   }
 };
 
@@ -41,8 +43,10 @@ struct DeviceStencil {
   StencilShape shape;
   const StencilRow* rows;
   int row_count;
-  const StencilPair* pairs;
+  const StencilPair* pairs;  // ordered by x
   int pair_count;
+  int pairs_below;      // of these, with x < 0
+  bool is_even;         // in x: the numbers for potentials at x and -x are equal
   const float* values;  // [1 + Symmetric::kParts][table]
 
   void memory(MemoryUses& uses, Access access) const {

@@ -22,7 +22,7 @@ std::vector<StencilRow> rows_of(const StencilShape& shape, const std::vector<Int
 std::vector<StencilPair> pairs_of(const StencilShape& shape, const std::vector<StencilRow>& rows) {
   std::map<std::pair<int, int>, StencilPair> pairs;
   for (const StencilRow& row : rows) {
-    const int begin = row.at.z + shape.reach.z, last = begin + row.count - 1;
+    const int begin = row.at.z + shape.before(), last = begin + row.count - 1;
     for (const int y : {row.at.y, row.at.y + 1}) {
       StencilPair& pair =
           pairs.try_emplace({row.at.x, y}, StencilPair{row.at.x, y, begin / 4, 0}).first->second;
