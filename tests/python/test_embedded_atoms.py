@@ -90,6 +90,10 @@ def test_charges_and_pairs_act_beside_embedding(tmp_path: Path) -> None:
     [
         ({"nonbonded": quiltmd.Nonbonded(method="cutoff", cutoff=0.4)}, "shorter than that"),
         ({"nonbonded": quiltmd.Nonbonded(method="no-cutoff")}, "box"),
+        (
+            {"nonbonded": quiltmd.Nonbonded(cutoff=0.5, coulomb_cutoff=0.4)},
+            "embedded atoms .* leave out coulomb_cutoff",
+        ),
     ],
 )
 def test_unsuited_settings_are_refused(

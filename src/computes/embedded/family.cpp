@@ -17,6 +17,10 @@ std::string shown(double value) {
 void refuse_unsuited(const System& system, const NonbondedSettings& settings, bool) {
   if (system.alchemy)
     throw Error("embedded atoms cannot be combined with alchemical atoms: leave out one of them");
+  if (settings.has_two_cutoffs())
+    throw Error(
+        "embedded atoms cannot be combined with a Coulomb cutoff shorter than the cutoff: "
+        "leave out coulomb_cutoff");
   if (settings.cutoff < system.embedded->cutoff)
     throw Error("the cutoff of " + shown(settings.cutoff) +
                 " nm is shorter than that of the potential of embedded atoms, " +
