@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "math/macros.h"
 #include "math/vec3.h"
 
 namespace quiltmd {
@@ -22,8 +23,8 @@ struct RowsOfCentre {
   const Row* rows;
   int types;
 
-  const Row& of(const Neighbour& j) const { return of(j, j); }
-  const Row& of(const Neighbour& j, const Neighbour& k) const {
+  QMD_HD const Row& of(const Neighbour& j) const { return of(j, j); }
+  QMD_HD const Row& of(const Neighbour& j, const Neighbour& k) const {
     return rows[j.type * types + k.type];
   }
 };
@@ -33,7 +34,7 @@ struct CentralAngle {
   double cosine;
   Vec3d by_j, by_k;
 
-  CentralAngle(const Neighbour& j, const Neighbour& k) {
+  QMD_HD CentralAngle(const Neighbour& j, const Neighbour& k) {
     const double inverse = 1 / (j.r * k.r);
     cosine = dot(j.d, k.d) * inverse;
     by_j = inverse * k.d - (cosine / (j.r * j.r)) * j.d;

@@ -30,6 +30,11 @@ struct StillingerWeber {
   }
   static double cutoff(const Row& row) { return row.cutoff; }
 
+  // exp(gamma sigma / (r - a sigma)), and its derivative over itself.
+  struct Fall {
+    double value, slope;
+  };
+
   // Adds forces on the neighbours, and returns the energy.
   static double add(RowsOfCentre<Row> rows, std::span<Neighbour> near) {
     double energy = 0;
@@ -48,22 +53,43 @@ struct StillingerWeber {
     return energy;
   }
 
+  // For devices with a lane for each neighbour: what the force on others needs of it, its exponential; then the
+  // force on it. Returns the energy of the pair and of the triplets with neighbours before it.
+  using Bond = Fall;
+  QMD_HD static Bond bond(RowsOfCentre<Row> rows, const Neighbour* near, int, int j) {
+    const Row& row = rows.of(near[j]);
+    return near[j].r < row.cutoff ? fall(row, near[j].r) : Fall{0, 0};
+  }
+  QMD_HD static double add_to_one(RowsOfCentre<Row> rows, Neighbour* near, const Bond* bonds,
+                                  int count, int j) {
+    if (bonds[j].value == 0) return 0;
+    Neighbour& own = near[j];
+    double energy = own.once ? add_pair(rows.of(own), own) : 0;
+    for (int k = 0; k < count; ++k) {
+      if (k == j || bonds[k].value == 0) continue;
+      const Row& row = rows.of(own, near[k]);
+      const CentralAngle angle(own, near[k]);
+      const double excess = angle.cosine - row.cos_theta0;
+      const double strength = row.bending * bonds[j].value * bonds[k].value;
+      const double here = strength * excess * excess;
+      own.force -= (here * bonds[j].slope / own.r) * own.d + 2 * strength * excess * angle.by_j;
+      if (k < j) energy += here;
+    }
+    return energy;
+  }
+
  private:
-  // exp(gamma sigma / (r - a sigma)), and its derivative over itself.
-  struct Fall {
-    double value, slope;
-  };
-  static Fall fall(const Row& row, double r) {
+  QMD_HD static Fall fall(const Row& row, double r) {
     const double inverse = 1 / (r - row.cutoff), exponent = row.sigma_gamma * inverse;
     return {std::exp(exponent), -exponent * inverse};
   }
   // Most exponents are 4 and 0, for which a general power is slow.
-  static double power(double x, double exponent) {
+  QMD_HD static double power(double x, double exponent) {
     if (exponent == 0) return 1;
     if (exponent == 4) return x * x * (x * x);
     return std::pow(x, exponent);
   }
-  static double add_pair(const Row& row, Neighbour& j) {
+  QMD_HD static double add_pair(const Row& row, Neighbour& j) {
     const double x = row.sigma / j.r, inverse = 1 / (j.r - row.cutoff);
     const double repulsion = row.repulsion * power(x, row.p), attraction = power(x, row.q);
     const double end = row.strength * std::exp(row.sigma * inverse);

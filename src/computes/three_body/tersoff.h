@@ -52,11 +52,55 @@ struct Tersoff {
     return energy;
   }
 
+  // For devices with a lane for each neighbour: what the force on others needs of it, its bond order and the
+  // derivative of its energy by zeta; then the force on it. Returns the energies of the pair.
+  struct Bond {
+    double order, by_zeta;
+  };
+  QMD_HD static Bond bond(RowsOfCentre<Row> rows, const Neighbour* near, int count, int j) {
+    const Row& row = rows.of(near[j]);
+    if (near[j].r >= row.cutoff) return {0, 0};
+    double zeta = 0;
+    for (int k = 0; k < count; ++k) {
+      const Row& triplet = rows.of(near[j], near[k]);
+      if (k == j || !counts(near[k], triplet)) continue;
+      zeta += term(triplet, near[j].r, near[k].r, CentralAngle(near[j], near[k]).cosine).value;
+    }
+    const Order found = bond_order(row, zeta);
+    const double pull = -0.5 * row.attraction * std::exp(-row.lambda2 * near[j].r);
+    return {found.value, pull * ending(row, near[j].r).value * found.slope};
+  }
+  QMD_HD static double add_to_one(RowsOfCentre<Row> rows, Neighbour* near, const Bond* bonds,
+                                  int count, int j) {
+    Neighbour& own = near[j];
+    const Row& row = rows.of(own);
+    double energy = 0;
+    if (own.r < row.cutoff) {
+      const Smooth end = ending(row, own.r);
+      if (own.once) energy += add_pull(own, row.lambda1, row.repulsion, end);
+      energy += add_pull(own, row.lambda2, -0.5 * row.attraction * bonds[j].order, end);
+    }
+    for (int k = 0; k < count; ++k) {
+      if (k == j) continue;
+      const CentralAngle angle(own, near[k]);
+      const Row &triplet = rows.of(own, near[k]), &mirrored = rows.of(near[k], own);
+      if (bonds[j].by_zeta != 0 && counts(near[k], triplet)) {
+        const Term found = term(triplet, own.r, near[k].r, angle.cosine);
+        add_term(own, bonds[j].by_zeta, found.by_j, found.by_cosine, angle);
+      }
+      if (bonds[k].by_zeta != 0 && counts(own, mirrored)) {
+        const Term found = term(mirrored, near[k].r, own.r, angle.cosine);
+        add_term(own, bonds[k].by_zeta, found.by_k, found.by_cosine, angle);
+      }
+    }
+    return energy;
+  }
+
  private:
   struct Smooth {
     double value, slope;
   };
-  static Smooth ending(const Row& row, double r) {
+  QMD_HD static Smooth ending(const Row& row, double r) {
     const double x = r - row.middle;
     if (x <= -row.half_width) return {1, 0};
     const double per = std::numbers::pi / (2 * row.half_width);
@@ -66,7 +110,7 @@ struct Tersoff {
   struct Term {
     double value, by_j, by_k, by_cosine;
   };
-  static Term term(const Row& row, double r_j, double r_k, double cosine) {
+  QMD_HD static Term term(const Row& row, double r_j, double r_k, double cosine) {
     const double excess = cosine - row.cos_theta0, below = 1 / (row.d2 + excess * excess);
     const double g = row.gamma * (1 + row.c2_over_d2 - row.c2 * below);
     const double by_cosine = row.gamma * 2 * row.c2 * excess * below * below;
@@ -80,7 +124,7 @@ struct Tersoff {
             end.value * by_cosine * grown};
   }
   // f(r) strength exp(-lambda r), and its force.
-  static double add_pull(Neighbour& j, double lambda, double strength, Smooth end) {
+  QMD_HD static double add_pull(Neighbour& j, double lambda, double strength, Smooth end) {
     const double decay = strength * std::exp(-lambda * j.r);
     j.force -= (decay * (end.slope - lambda * end.value) / j.r) * j.d;
     return decay * end.value;
@@ -88,13 +132,19 @@ struct Tersoff {
   struct Order {
     double value, slope;  // by zeta
   };
-  static Order bond_order(const Row& row, double zeta) {
+  QMD_HD static Order bond_order(const Row& row, double zeta) {
     if (!(zeta > 0)) return {1, 0};
     const double grown = std::pow(row.beta * zeta, row.n);
     const double value = std::pow(1 + grown, -0.5 / row.n);
     return {value, -0.5 * value * grown / ((1 + grown) * zeta)};
   }
-  static bool counts(const Neighbour& k, const Row& row) { return k.r < row.cutoff; }
+  QMD_HD static bool counts(const Neighbour& k, const Row& row) { return k.r < row.cutoff; }
+
+  // A derivative of zeta by the distance of a neighbour, and by the cosine.
+  QMD_HD static void add_term(Neighbour& j, double by_zeta, double by_distance, double by_cosine,
+                              const CentralAngle& angle) {
+    j.force -= (by_zeta * by_distance / j.r) * j.d + (by_zeta * by_cosine) * angle.by_j;
+  }
 
   static double add_bond(RowsOfCentre<Row> rows, std::span<Neighbour> near, size_t j,
                          const Row& row, Smooth end) {
