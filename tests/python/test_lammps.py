@@ -101,6 +101,18 @@ def test_a_script_alone_is_topology_and_coordinates(tmp_path: Path) -> None:
     assert json.loads(found.stdout)["atoms"] == 500
 
 
+def test_variables_stand_for_words_and_numbers(tmp_path: Path) -> None:
+    """As in the scripts of LAMMPS' benchmarks."""
+    head = "variable x index 1 2\nvariable x index 9\nvariable xx equal (v_x+$x*3)^2-2*4-3\n"
+    script = head + LJ.replace("0 5 0 5 0 5", "0 ${xx} 0 ${xx} 0 5").replace("lj/cut", "${style}")
+    system, state = loaded(
+        write(tmp_path, script.replace("units ", "variable style string lj/cut\nunits ", 1))
+    )
+    expected, places = loaded(write(tmp_path, LJ))
+    assert (state.positions == places.positions).all()
+    assert (system.lj_a == expected.lj_a).all()
+
+
 def test_settings_of_reduced_units(tmp_path: Path) -> None:
     file = write(tmp_path, LJ)
     assert is_control(file)
@@ -197,10 +209,15 @@ def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
         (("* * setfl", "* * missing"), "missing.*cannot be read"),
         (("    Cu Al", "    Cu"), "line 5: .*2 elements"),
         (("    Cu Al", "    Cu Zr"), "type 2 is Zr; the potential has Cu, Al"),
-        (("thermo 10", "variable x equal 1"), "line 10: variable"),
+        (("thermo 10", "variable x equal vol/2"), "line 10: variable x equal vol/2: only the"),
+        (("thermo 10", "variable x equal sqrt(2)"), "line 10: .*only the styles index, string"),
+        (("thermo 10", "variable x equal 1/0"), "line 10: .*only the styles"),
+        (("thermo 10", "variable x loop 10"), "line 10: .*only the styles"),
+        (("thermo 10", "thermo $(10*2)"), "line 10: .*write the value"),
+        (("thermo 10", "next x"), "line 10: next: loops and other scripts"),
         (("thermo 10", "compute p all pressure"), "line 10: compute .*not supported"),
         (("thermo 10", "run 10\nmass 1 3.0"), "line 11: mass 1 3.0: after run 10"),
-        (("thermo 10", "thermo ${often}"), "line 10: .*variables are not supported"),
+        (("thermo 10", "thermo ${often}"), "line 10: .*there is no variable often"),
     ],
 )
 def test_scripts_are_refused_with_the_line(

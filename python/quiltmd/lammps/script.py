@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands of LAMMPS input scripts.
 
-Understood are commands with their words, comments, quotes, and lines continued by "&".  Variables,
-loops and other files are refused, since what they do would have to be guessed.
+Understood are commands with their words, comments, quotes, lines continued by "&", and variables
+that stand for a word or a number.  Loops and other files are refused, since what they do would have
+to be guessed.
 
 Source: https://docs.lammps.org/Commands_parse.html.
 """
@@ -18,8 +19,9 @@ from ..errors import InputError
 from ..reading.entries import number_of
 from ..reading.fixed_width import read_bytes
 from ..reading.words import natural_number
+from .variables import VariableError, Variables
 
-_LANGUAGE = ("variable", "if", "jump", "label", "next", "include", "shell", "python", "clear")
+_LANGUAGE = ("if", "jump", "label", "next", "include", "shell", "python", "clear")
 _WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s\"']+)")
 _SIGNS = (rb"(?m)^\s*units\s+\S", rb"(?m)^\s*(atom_style|pair_style|read_data|lattice|boundary)\s")
 
@@ -95,22 +97,26 @@ def commands(file: str) -> list[Command]:
     Raises
     ------
     InputError
-        With the line: variables and other commands of the language of scripts.
+        With the line: variables that change, and other commands of the language of scripts.
     """
-    found = []
+    found, variables = [], Variables()
     for line, text in _lines(file):
-        if "$" in text:
-            message = f"{text.strip()}: variables are not supported: write the value"
+        try:
+            words = [
+                next(part for part in match if part)
+                for match in _WORD.findall(variables.put_in(text))
+                if any(match)
+            ]
+            if words[:1] == ["variable"]:
+                variables.define(words[1:])
+                continue
+        except VariableError as error:
+            raise InputError(f"{text.strip()}: {error}", file=file, line=line) from None
+        if words and words[0] in _LANGUAGE:
+            message = f"{words[0]}: loops and other scripts are not supported"
             raise InputError(message, file=file, line=line)
-        words = [
-            next(part for part in match if part) for match in _WORD.findall(text) if any(match)
-        ]
-        if not words:
-            continue
-        if words[0] in _LANGUAGE:
-            message = f"{words[0]}: variables, loops and other scripts are not supported"
-            raise InputError(message, file=file, line=line)
-        found.append(Command(words[0], tuple(words[1:]), file, line))
+        if words:
+            found.append(Command(words[0], tuple(words[1:]), file, line))
     return found
 
 
