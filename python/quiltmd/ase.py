@@ -42,6 +42,8 @@ class AseForce(ExternalForce):
         As of `ExternalForce`.
     """
 
+    uses_gpu = True  # calculators may
+
     def __init__(
         self, template: Atoms, atoms: Any = None, name: str = "ase", outside: bool = False
     ) -> None:

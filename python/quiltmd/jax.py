@@ -13,11 +13,7 @@ import jax
 import numpy as np
 
 from .description.external_force import ExternalForce
-from .errors import QuiltError
-from .reading.units import ANGSTROM, KCAL
-
-_LENGTHS = {"nm": 1.0, "angstrom": ANGSTROM}
-_ENERGIES = {"kJ/mol": 1.0, "kcal/mol": KCAL, "eV": 96.48533212331002}
+from .external.model_units import sizes_of
 
 
 class JaxForce(ExternalForce):
@@ -56,8 +52,8 @@ class JaxForce(ExternalForce):
         outside: bool = False,
     ) -> None:
         self.atoms, self.name, self.outside = atoms, name, outside
-        self._length = _size(length, _LENGTHS)
-        self._energy = _size(unit, _ENERGIES)
+        self.uses_gpu = jax.default_backend() != "cpu"
+        self._length, self._energy = sizes_of(length, unit, "JaxForce")
         self._function = jax.jit(jax.value_and_grad(energy))
 
     def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
@@ -65,10 +61,3 @@ class JaxForce(ExternalForce):
         with jax.enable_x64(True):
             energy, gradient = self._function(jax.numpy.asarray(positions / self._length))
         return float(energy) * self._energy, -np.asarray(gradient) * (self._energy / self._length)
-
-
-def _size(name: str, known: dict[str, float]) -> float:
-    """The size of a unit; QuiltError if it is not known."""
-    if name not in known:
-        raise QuiltError(f"JaxForce: the unit {name!r} must be {' or '.join(known)}")
-    return known[name]

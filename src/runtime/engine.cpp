@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "computes/places.h"
+#include "device/maps_host_memory.h"
 #include "math/error.h"
 #include "runtime/collect.h"
 #include "runtime/describe_blowup.h"
@@ -68,9 +69,10 @@ Engine::~Engine() = default;
 // Puts their atoms into internal order.
 void Engine::take_external() {
   if (run_.external.empty()) return;
-  if (!devices_.front()->capabilities().runs_at_once)
+  const Device& device = *devices_.front();
+  if (!device.capabilities().runs_at_once && !dynamic_cast<const MapsHostMemory*>(&device))
     throw Error("the external force '" + run_.external.front().name +
-                "' runs only on the CPU: choose device cpu");
+                "' runs only beside a CPU or GPU of its process: choose device cpu or cuda");
   std::vector<int32_t> internal(system_.input_index.size());
   for (size_t i = 0; i < internal.size(); ++i)
     internal[static_cast<size_t>(system_.input_index[i])] = static_cast<int32_t>(i);

@@ -3,6 +3,7 @@
 // epoch (rank_epochs.cpp), and says what it did to RunState, which knows what comes next.
 #include "runtime/rank.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "schedule/external.h"
@@ -19,11 +20,13 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
       memory_(setup, device),
       step_memory_(device, setup.plan.most_sums()),
       executor_(view_.rank, view_.ranks, view_.plan().tree, device, transport),
-      recordings_(device, executor_.mailboxes()),
+      recordings_(device, executor_.mailboxes(), memory_.external.get()),
       state_(setup.plan.rebuild, setup.plan.epoch_ends()) {
   executor_.use(find_links(executor_));
   view_.carriers = executor_.links().carriers;
-  records_ = !view_.has(Carrier::kHost) && device.capabilities().records;
+  records_ = !view_.has(Carrier::kHost) && device.capabilities().records &&
+             std::none_of(setup.external.begin(), setup.external.end(),
+                          [](const ExternalForce& force) { return force.uses_gpu; });
   memory_.set_plan(view_);
   build_schedules();
 }
@@ -96,6 +99,7 @@ void Rank::load(const HostState& state, Begin begin) {
   const RunState before = std::exchange(state_, RunState(plan_.rebuild, plan_.epoch_ends()));
   const bool goes_on = begin == Begin::kGoOn;
   last_ = {};
+  if (memory_.external) memory_.external->forget_failure();
   if (begin == Begin::kAnew) {
     device_.fill(slots_.energy.data(), 0, slots_.energy.bytes(), Stream::kMain);
     early_rebuilds_ = 0;
@@ -125,6 +129,7 @@ void Rank::load_over_lists(const HostState& state) {
   slots_.save_start();
   state_ = RunState(plan_.rebuild, plan_.epoch_ends());
   last_ = {};
+  if (memory_.external) memory_.external->forget_failure();
   early_rebuilds_ = 0;
   state_.load(state.step, state.list_step);
   begin_epoch(Epoch::Opening::kPlain);
@@ -217,7 +222,7 @@ void Rank::advance_recorded(int64_t steps) {
                     rebuilds,
                     rebuilds && state_.momentum() == RunState::Momentum::kToBeRemoved,
                     state_.opens_with_stage()};
-  recordings_.run(block, [&] { run_block(steps); });
+  recordings_.run(block, state_.step(), [&] { run_block(steps); });
   if (rebuilds) slots_.current = 1 - block.buffer;
   state_.rebuilt();
 }
@@ -279,7 +284,7 @@ void Rank::evaluate_at(int list_age) {
 void Rank::evaluate(int oldest) {
   if (state_.forces() == RunState::Forces::kWithEnergies) return;
   evaluate_at(std::min(oldest, list_age()));
-  if (memory_.external) memory_.external->throw_failure();
+  if (memory_.external) memory_.external->throw_failure(step() + 1);
   state_.set_forces(RunState::Forces::kWithEnergies);
 }
 

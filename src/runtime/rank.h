@@ -145,7 +145,6 @@ class Rank {
   void build_lists(Epoch::Opening opening);  // of the epoch that begins
   void lay_out(Epoch::Opening opening);
   void end_epoch();
-  void update_external();  // state of external forces after a step that will not be repeated
   // Whether an epoch's steps hold, as far as ranks agree; if not, its start is restored, or the
   // simulation has failed. The present epoch, and the one before it on a device that records.
   bool validate_epoch();

@@ -115,9 +115,11 @@ void Rank::fit_messages() {
 
 // On a device that records, an epoch is validated when the next one is under way, so that the device
 // never waits for the host to look. If it does not hold, the device has refused the next one's layout.
+// Before external forces are updated, the epoch must hold.
 void Rank::end_epoch() {
-  if (!(records_ ? validate_last_epoch() : validate_epoch())) return;
-  update_external();
+  const bool updates = plan_.update_every > 0 && state_.step() % plan_.update_every == 0;
+  if (!(records_ && !updates ? validate_last_epoch() : validate_epoch())) return;
+  if (updates) executor_.run(external_update_, {-1, state_.step()});
   if (records_) last_ = {findings(), state_.epoch(), slots_.current};
   state_.end_epoch();
   const auto opening =
@@ -125,11 +127,6 @@ void Rank::end_epoch() {
   if (!records_) return lay_out(opening);
   begin_epoch(opening);
   state_.rebuild_later();
-}
-
-void Rank::update_external() {
-  const int every = plan_.update_every;
-  if (every > 0 && state_.step() % every == 0) executor_.run(external_update_, {-1, state_.step()});
 }
 
 // At the end of an epoch the lists are as old as they may be.
@@ -231,7 +228,7 @@ void Rank::check_migrants() const {
 bool Rank::holds(int64_t end) const {
   check_messages();
   if (must_be_redone(agreed_.faults, end)) return false;
-  if (memory_.external) memory_.external->throw_failure();
+  if (memory_.external) memory_.external->throw_failure(end);
   check_terms();
   return true;
 }
@@ -286,6 +283,9 @@ void Rank::redo_epoch(int64_t end) {
 
 void Rank::fail() const {
   const Faults& f = agreed_.faults;
+  // An external force that failed before may be the cause.
+  if (memory_.external)
+    memory_.external->throw_failure(std::max({f.constraint_step, f.blowup_step, f.violation_step}));
   if (f.constraint_step && (!f.blowup_step || f.constraint_step <= f.blowup_step))
     throw Blowup(f.constraint_step, f.constraint_atom, Blowup::Cause::kConstraint);
   if (f.blowup_step) throw Blowup(f.blowup_step, f.blowup_atom, Blowup::Cause::kMotion);

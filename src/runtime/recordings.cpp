@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "math/error.h"
+#include "schedule/rank_memory.h"
 
 namespace quiltmd {
 namespace {
@@ -13,7 +14,7 @@ constexpr size_t kMaxBlocks = 64;
 
 }  // namespace
 
-void Recordings::run(const Block& block, const std::function<void()>& body) {
+void Recordings::run(const Block& block, int64_t step, const std::function<void()>& body) {
   if (known_.size() >= kMaxBlocks) forget();
   const auto [found, is_new] = known_.try_emplace(block);
   const bool timing = timing_ == Timing::kOn;
@@ -28,19 +29,24 @@ void Recordings::run(const Block& block, const std::function<void()>& body) {
   mailboxes_.upload_counts();
   if (recording.id == kNotRecorded) {
     if (timing) device_.time_launches(true);
-    recording = record(body);
+    recording = record(step, body);
     if (timing) device_.time_launches(timed);
   }
   device_.run_recording(recording.id);
+  for (const int64_t later : recording.calls) external_->answer(step + later);
   if (timed) timed_steps_.push_back(block.steps);
   mailboxes_.ran(recording.messages);
 }
 
-Recordings::Recording Recordings::record(const std::function<void()>& body) {
+Recordings::Recording Recordings::record(int64_t step, const std::function<void()>& body) {
+  if (external_) external_->begin_noting();
   device_.begin_recording();
   body();
   const Mailboxes::Counts messages = mailboxes_.end_recording();
-  return {device_.end_recording(), messages};
+  Recording made{device_.end_recording(), messages, {}};
+  if (external_) made.calls = external_->end_noting();
+  for (int64_t& call : made.calls) call -= step;
+  return made;
 }
 
 Recordings::~Recordings() {

@@ -14,6 +14,8 @@
 
 namespace quiltmd {
 
+class ExternalMemory;
+
 // Properties that make two blocks of steps the same sequence of launches.
 struct Block {
   int64_t steps;
@@ -28,13 +30,15 @@ struct Block {
 
 class Recordings {
  public:
-  Recordings(Device& device, Mailboxes& mailboxes) : device_(device), mailboxes_(mailboxes) {}
+  // `external`: of forces that the host is called for; null: there are none.
+  Recordings(Device& device, Mailboxes& mailboxes, ExternalMemory* external)
+      : device_(device), mailboxes_(mailboxes), external_(external) {}
   ~Recordings();  // to be called before the communicator ends whose exchanges are recorded
   Recordings(const Recordings&) = delete;
 
-  // Runs `body`: directly the first time that a block like this occurs, recorded the second time,
-  // replayed after that.
-  void run(const Block& block, const std::function<void()>& body);
+  // Runs `body` from a step on: directly the first time that a block like this occurs, recorded the second
+  // time, replayed after that. Calls the external forces of a block that was recorded.
+  void run(const Block& block, int64_t step, const std::function<void()>& body);
   // Destroys the recordings; each block is recorded again when it next occurs.
   void drop();
   // Destroys the recordings and forgets all blocks: sizes or addresses of buffers have changed.
@@ -52,13 +56,15 @@ class Recordings {
   struct Recording {
     int id = kNotRecorded;
     Mailboxes::Counts messages{};
+    std::vector<int64_t> calls;  // of external forces: steps after the first one
   };
-  Recording record(const std::function<void()>& body);
+  Recording record(int64_t step, const std::function<void()>& body);
   void drop(Recording& recording);
   void drop_timed();
 
   Device& device_;
   Mailboxes& mailboxes_;
+  ExternalMemory* external_;
   Timing timing_ = Timing::kOff;
   int64_t blocks_ = 0;  // since timing was last set
   std::vector<int64_t> timed_steps_;

@@ -35,9 +35,10 @@ TaskId add_positions(Schedule& s, RankMemory& m, const RankView& view) {
 
 // On the rank that calls, and what it sends to the others.
 TaskId add_call(Schedule& s, RankMemory& m, const RankView& view, TaskId collected) {
+  m.external->prepare_calls();
   TaskId last =
       s.add({"external.call", Priority::kAwaited, Stream::kHalo, {collected}, [&m](Post& post) {
-               m.external->compute(post.step());
+               m.external->call(post.step());
              }});
   for (const int peer : view.peers())
     last = s.add_send({"external.return", Priority::kHalo, Stream::kHalo}, {last},
@@ -80,6 +81,7 @@ Schedule external_update_schedule(RankMemory& memory, const RankView& view) {
   if (view.rank == kHome)
     s.add(
         {"external.update", Priority::kHalo, Stream::kHalo, {positions}, [&m = memory](Post& post) {
+           m.device.launch(m.external->ask(), Stream::kHalo);
            m.external->update(post.step());
          }});
   return s;

@@ -49,10 +49,11 @@ Molecules metal(int types) {
   Molecules m;
   m.box = kBox;
   for (int n = 0; n < kEdge * kEdge * kEdge; ++n) {
-    const Int3 cell{n % kEdge, n / kEdge % kEdge, n / (kEdge * kEdge)};
-    m.positions.push_back(kBox.to_cartesian({cell.x / double(kEdge), cell.y / double(kEdge),
-                                             cell.z / double(kEdge)}) +
-                          random_vector(random, 0.015));
+    const double place[] = {double(n % kEdge), double(n / kEdge % kEdge),
+                            double(n / (kEdge * kEdge))};
+    m.positions.push_back(
+        kBox.to_cartesian({place[0] / kEdge, place[1] / kEdge, place[2] / kEdge}) +
+        random_vector(random, 0.015));
     add_atom(m.system, 60);
   }
   m.system = with_groups(m.system);

@@ -459,13 +459,13 @@ void recordings_of_timed_blocks_take_turns() {
   NullDevice device;
   const Links links;
   Mailboxes mailboxes(device, links);
-  Recordings recordings(device, mailboxes);
+  Recordings recordings(device, mailboxes, nullptr);
   Block block{};
   block.steps = 9;
   int written = 0;
   const auto run = [&](int times) {
     for (int k = 0; k < times; ++k)
-      recordings.run(block, [&] { device.signal(++written, Stream::kMain); });
+      recordings.run(block, 0, [&] { device.signal(++written, Stream::kMain); });
   };
   run(3);  // directly, recorded, again
   recordings.set(Recordings::Timing::kOn);

@@ -39,9 +39,9 @@ void lanes_find_what_a_loop_finds() {
   for (int j = 0; j < kTypes; ++j)
     for (int k = 0; k < kTypes; ++k)
       rows.push_back(Form::row(parameters_of(Form{}, j, j + k).data()));
+  Random random(7);
   std::normal_distribution<double> normal(0, 0.2);
   for (int count = 0; count < 12; ++count) {
-    Random random(static_cast<uint64_t>(count));
     std::vector<Neighbour> near;
     while (static_cast<int>(near.size()) < count) {
       const Vec3d d{normal(random), normal(random), normal(random)};

@@ -42,6 +42,9 @@ class ExternalForce(ABC):
     outside:
         Whether the force depends on fixed points in space, so that the forces do not add up to
         zero.  The motion of the centre of mass is then not removed.
+    uses_gpu:
+        Whether `compute` uses a GPU, or may take longer than 20 s.  Steps on GPUs are then not
+        recorded as CUDA graphs, in which kernels would wait for the force.
     timeout:
         Longest time of a call, s; None: no limit.
     """
@@ -51,6 +54,7 @@ class ExternalForce(ABC):
     update_every: int = 0
     uses_box: bool = False
     outside: bool = False
+    uses_gpu: bool = False
     timeout: float | None = None
 
     def prepare(self, system: System, timestep: float, temperature: float | None) -> None:
@@ -93,6 +97,27 @@ class ExternalForce(ABC):
         f x.
         """
 
+    def compute_on_gpu(
+        self, step: int, positions: Any, forces: Any, energy: Any, stream: int
+    ) -> None:
+        """The same as `compute`, in the memory of a GPU and without waiting for it.
+
+        A class that defines this method, and has `uses_gpu`, is called in this way in simulations
+        on GPUs.  The energy must not depend on the box.
+
+        Parameters
+        ----------
+        step:
+            Number of the step.
+        positions:
+            (n, 3) nm, an array of DLPack (`__dlpack__`), which is valid during the call.
+        forces, energy:
+            Likewise; receive the forces, (n, 3) kJ/mol/nm, and the energy, (1) kJ/mol.
+        stream:
+            The CUDA stream (`cudaStream_t`) on which all work on these arrays must be.
+        """
+        raise NotImplementedError
+
     def update(
         self, step: int, positions: NDArray[np.float64], box: NDArray[np.float64] | None
     ) -> None:
@@ -121,6 +146,12 @@ def label(force: ExternalForce) -> str:
 def remembers(force: ExternalForce) -> bool:
     """Whether it has a state that checkpoints carry."""
     return type(force).state is not ExternalForce.state
+
+
+def works_on_gpu(force: ExternalForce) -> bool:
+    """Whether it computes in the memory of a GPU."""
+    own = type(force).compute_on_gpu is not ExternalForce.compute_on_gpu
+    return bool(force.uses_gpu) and own
 
 
 def is_prepared(force: ExternalForce) -> bool:

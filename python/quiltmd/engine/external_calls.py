@@ -18,6 +18,7 @@ from ..description.external_force import (
     is_prepared,
     label,
     remembers,
+    works_on_gpu,
 )
 from ..description.state import State
 from ..description.system import System
@@ -75,8 +76,11 @@ class ExternalCalls:
             "name": self.name,
             "atoms": self.atoms.tolist(),
             "update_every": self.force.update_every,
+            "uses_gpu": bool(self.force.uses_gpu),
             "compute": self.compute,
             "update": self.update,
+            "launch": self.launch if works_on_gpu(self.force) else None,
+            "fail": self._fail,
         }
 
     def try_twice(self, step: int, positions: F64, box: F64 | None) -> None:
@@ -92,6 +96,12 @@ class ExternalCalls:
         """Energy, forces and virial."""
         given = self._call("compute", step, positions.copy(), box)
         return self._checked(step, positions, given)
+
+    def launch(self, step: int, *arrays: Any) -> None:
+        """Has it compute on a GPU."""
+        begin = time.monotonic()
+        self._named("compute_on_gpu", step, step, *arrays)
+        self._check_time("compute_on_gpu", step, begin)
 
     def update(self, step: int, positions: F64, box: F64 | None) -> None:
         """Has it remember a step."""
@@ -122,13 +132,16 @@ class ExternalCalls:
     def _call(self, method: str, step: int, positions: F64, box: F64 | None) -> Any:
         begin = time.monotonic()
         given = self._named(method, step, step, positions, box)
+        self._check_time(method, step, begin)
+        return given
+
+    def _check_time(self, method: str, step: int, begin: float) -> None:
         seconds, limit = time.monotonic() - begin, self.force.timeout
         if limit is not None and seconds > limit:
             self._fail(
                 step,
                 f"{method} took {seconds:.3g} s, more than its timeout of {limit:g} s",
             )
-        return given
 
     def _checked(self, step: int, positions: F64, given: Any) -> tuple[float, F64, list[float]]:
         if not isinstance(given, tuple) or len(given) not in (2, 3):
@@ -238,22 +251,25 @@ def with_external(
         if one.factory is None:
             raise QuiltError(
                 f"{where} is an object of this process, and an engine on device '{run.device}' "
-                "is in another: give an ExternalFactory, or choose device 'cpu', whose ranks are "
-                "in this process"
+                "is in another: give an ExternalFactory, or choose device 'cpu' or 'cuda', whose "
+                "ranks are in this process"
             )
         if is_prepared(one.force):
             raise QuiltError(
                 f"{where} must know the settings of the run, and cannot run in another process "
-                f"(device '{run.device}'): choose device 'cpu', whose ranks are in this process"
+                f"(device '{run.device}'): choose device 'cpu' or 'cuda', whose ranks are in this "
+                "process"
             )
         if one.force.update_every:
             raise QuiltError(
                 f"{where} has update_every = {one.force.update_every}, and its variables in "
                 f"another process (device '{run.device}') would be lost if that process ends: "
-                "choose device 'cpu', whose ranks are in this process"
+                "choose device 'cpu' or 'cuda', whose ranks are in this process"
             )
         if is_forwarded(run.device):
-            raise QuiltError(f"{where} runs on the CPU alone: choose device cpu or worker:cpu")
+            raise QuiltError(
+                f"{where} runs in the process of the device: choose device cpu, cuda or worker:..."
+            )
     specs = [{**asdict(one.factory), "atoms": one.atoms.tolist()} for one in calls if one.factory]
     return replace(run, external=tuple(specs))
 

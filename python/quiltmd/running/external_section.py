@@ -14,19 +14,19 @@ from ..engine.external_factory import ExternalFactory
 from .factory_section import FactorySection
 from .section import AbsolutePath
 
-_PLUMED = "quiltmd.external.plumed:Plumed"
+_PLUMED, _TORCH = "quiltmd.external.plumed:Plumed", "quiltmd.torch:TorchForce"
 
 
 class ExternalSection(FactorySection):
-    """[[external]]: a force from outside, made by a function of the user's, or PLUMED.
+    """[[external]]: a force from outside, made by a function of the user's, PLUMED or a model.
 
     The function is called with the keywords of `options`, and returns an `ExternalForce`.
     """
 
     table: ClassVar[str] = "external"
 
-    kind: Literal["python", "plumed"] = Field(
-        description="Kind: python (a function in Python) or plumed."
+    kind: Literal["python", "plumed", "torch"] = Field(
+        description="Kind: python (a function in Python), plumed or torch (a model in PyTorch)."
     )
     factory: str = Field(default="", description='Module and function, "module:function".')
     region: str | None = Field(
@@ -39,12 +39,14 @@ class ExternalSection(FactorySection):
         description="Largest distance between the first atom of the first molecule of the region "
         "and the first atom of each other molecule, nm.",
     )
-    file: AbsolutePath | None = Field(default=None, description="Input of PLUMED.")
+    file: AbsolutePath | None = Field(default=None, description="Input of PLUMED, or the model.")
 
     @model_validator(mode="after")
     def _has_its_source(self) -> ExternalSection:
-        if self.kind == "plumed" and (self.file is None or self.factory or self.path):
-            raise ValueError("kind = 'plumed' needs `file`, and has no `factory` and no `path`")
+        if self.kind != "python" and (self.file is None or self.factory or self.path):
+            raise ValueError(
+                f"kind = '{self.kind}' needs `file`, and has no `factory` and no `path`"
+            )
         if self.kind == "python" and (self.file is not None or not self.factory):
             raise ValueError("kind = 'python' needs `factory`, and has no `file`")
         if self.extent is not None and self.region is None:
@@ -61,5 +63,7 @@ class ExternalSection(FactorySection):
         """Factory of the force, used in the process of the engine."""
         if self.kind == "plumed":
             return ExternalFactory(_PLUMED, None, {"file": str(self.file), **self.options})
+        if self.kind == "torch":
+            return ExternalFactory(_TORCH, None, {"model": str(self.file), **self.options})
         path = None if self.path is None else str(self.path)
         return ExternalFactory(self.factory, path, self.options)

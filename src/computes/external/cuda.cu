@@ -1,9 +1,154 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forces from outside have no kernels on GPUs: an engine refuses them there.
+// External forces on a GPU. Providers are on the host: a kernel writes positions to host memory, and one waits
+// there for what they found.
+#include <algorithm>
+
+#include "computes/external/operations.h"
 #include "device/cuda/kernels.h"
+#include "device/cuda/launch.h"
+#include "device/cuda/message.cuh"
+#include "device/cuda/warp.cuh"
 
 namespace quiltmd {
+namespace {
 
-void add_external_kernels(CudaKernels&) {}
+constexpr int kThreads = 128;
+// Waiting blocks leave room for the kernels beside them.
+constexpr unsigned kMostBlocks = 32;
+
+__device__ __forceinline__ int first_of_thread() {
+  return static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+}
+__device__ __forceinline__ int all_threads() { return static_cast<int>(gridDim.x * kThreads); }
+
+__global__ void gather_external_kernel(const __grid_constant__ GatherExternal op,
+                                       LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int k = first_of_thread();
+  if (k >= op.of.count) return;
+  const int slot = op.of.slot(k);
+  const Vec3d x = slot < 0 ? Vec3d{} : op.position[slot];
+  int64_t* const to = op.words + 3 * static_cast<ptrdiff_t>(k);
+  for (int d = 0; d < 3; ++d) to[d] = static_cast<int64_t>(long_bits_of(x[d]));
+}
+
+__global__ void ask_providers_kernel(const __grid_constant__ AskProviders op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  for (int k = first_of_thread(); k < op.words(); k += all_threads()) op.question[k] = op.word(k);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence_system();
+  if (atomicAdd(op.blocks, 1u) + 1 < gridDim.x) return;
+  *op.blocks = 0;
+  __threadfence_system();
+  *reinterpret_cast<volatile uint32_t*>(op.turn) = static_cast<uint32_t>(Turn::kProviders);
+}
+
+// If time runs out as the answer comes, either this sees the answer or the host sees that this was late.
+__device__ void await_turn(const AwaitProviders& op) {
+  const auto* const turn = reinterpret_cast<const volatile uint32_t*>(op.turn);
+  const auto is_here = [turn] { return *turn == static_cast<uint32_t>(Turn::kKernels); };
+  const unsigned long long start = gpu_clock();
+  while (!is_here()) {
+    if (gpu_clock() - start < kMessageTimeout) continue;
+    *static_cast<volatile uint32_t*>(op.is_late) = 1;
+    __threadfence_system();
+    if (!is_here()) return;
+  }
+  __threadfence_system();
+}
+
+__global__ void await_providers_kernel(const __grid_constant__ AwaitProviders op,
+                                       LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  if (threadIdx.x == 0) await_turn(op);
+  __syncthreads();
+  for (int k = first_of_thread(); k < op.count; k += all_threads())
+    op.found[k] = *static_cast<const volatile int64_t*>(op.answer + k);
+}
+
+__device__ __forceinline__ void note_fault(const TakeLaunched& op, uint32_t fault) {
+  if (fault == 0) return;
+  const auto noted = static_cast<unsigned long long>(op.step + 1) << kExternalFaultBits | fault;
+  atomicCAS(reinterpret_cast<unsigned long long*>(op.fault), 0ull, noted);
+}
+
+__global__ void take_launched_kernel(const __grid_constant__ TakeLaunched op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int k = first_of_thread();
+  Symmetric virial{};
+  if (k < op.count) {
+    const auto at = 3 * static_cast<ptrdiff_t>(k);
+    const Vec3d x{op.positions[at], op.positions[at + 1], op.positions[at + 2]};
+    const Vec3d f{op.forces[at], op.forces[at + 1], op.forces[at + 2]};
+    note_fault(op, fault_of(f));
+    for (int d = 0; d < 3; ++d) op.found[at + d] = to_fixed(f[d], kForceScale);
+    virial.add_product(x, f);
+  }
+  for (int v = 0; v < Symmetric::kParts; ++v) {
+    const auto sum = warp_sum(to_fixed(virial[v], kEnergyScale));
+    if (threadIdx.x % kWarp == 0 && sum != 0) add_fixed(op.found_virial + v, sum);
+  }
+  if (k != 0) return;
+  const double energy = *op.energy;
+  if (!(std::abs(energy) <= kLargestExternalEnergy))
+    note_fault(op, static_cast<uint32_t>(ExternalFault::kEnergyInvalid));
+  else
+    add_fixed(op.found_energy, to_fixed(energy, kEnergyScale));
+}
+
+__global__ void add_external_kernel(const __grid_constant__ AddExternal op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int k = first_of_thread();
+  if (k < op.of.count)
+    if (const int slot = op.of.slot(k); slot >= 0)
+      for (int d = 0; d < 3; ++d)
+        add_fixed(op.slots.force[d] + slot, op.found[3 * static_cast<ptrdiff_t>(k) + d]);
+  const int sums = Symmetric::kParts + op.energies;
+  if (!op.energy || blockIdx.x != 0) return;
+  const int64_t* const virial = op.found + 3 * static_cast<ptrdiff_t>(op.of.count);
+  for (int e = static_cast<int>(threadIdx.x); e < sums; e += kThreads) {
+    const int to = e < Symmetric::kParts ? kVirial + e : kEnergyKinds + e - Symmetric::kParts;
+    add_fixed(op.energy + to, virial[e]);
+  }
+}
+
+template <class Op>
+void run(const Op& op, int64_t work, unsigned most, CudaContext& context,
+         void (*kernel)(Op, LaunchTimes*)) {
+  const unsigned blocks = std::min(std::max(blocks_for(work, kThreads), 1u), most);
+  launch(context, {Op::kName, blocks, kThreads, 0, Start::kEarly}, kernel, op);
+}
+
+void gather_external(const GatherExternal& op, CudaContext& context) {
+  run(op, op.of.count, ~0u, context, gather_external_kernel);
+}
+void ask_providers(const AskProviders& op, CudaContext& context) {
+  run(op, op.words(), kMostBlocks, context, ask_providers_kernel);
+}
+void await_providers(const AwaitProviders& op, CudaContext& context) {
+  run(op, op.count, kMostBlocks, context, await_providers_kernel);
+}
+void take_launched(const TakeLaunched& op, CudaContext& context) {
+  run(op, op.count, ~0u, context, take_launched_kernel);
+}
+void add_external(const AddExternal& op, CudaContext& context) {
+  run(op, op.of.count, ~0u, context, add_external_kernel);
+}
+
+}  // namespace
+
+void add_external_kernels(CudaKernels& table) {
+  table.add<GatherExternal, gather_external>();
+  table.add<AskProviders, ask_providers>();
+  table.add<AwaitProviders, await_providers>();
+  table.add<TakeLaunched, take_launched>();
+  table.add<AddExternal, add_external>();
+}
 
 }  // namespace quiltmd

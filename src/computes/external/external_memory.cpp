@@ -2,10 +2,14 @@
 #include "computes/external/external_memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "math/error.h"
 #include "math/fixed.h"
 
 namespace quiltmd {
@@ -24,19 +28,33 @@ bool are_finite(const std::vector<Vec3d>& positions) {
   });
 }
 
+const char* describe(ExternalFault fault) {
+  if (fault == ExternalFault::kForceNotFinite) return "the forces are not finite";
+  if (fault == ExternalFault::kForceTooLarge) return "a force is out of range";
+  return "the energy is not finite, or out of range";
+}
+
+std::string describe_late(int64_t step, const std::string& name) {
+  return "step " + std::to_string(step) + ": external force '" + name +
+         "': it took more than 20 s while the GPU waited for it, or it waits for the GPU: set "
+         "`uses_gpu = True`, with which the GPU does not wait";
+}
+
 }  // namespace
 
 ExternalMemory::ExternalMemory(const SlotMemory& slots, const std::vector<ExternalForce>& forces)
     : slots_(slots),
       forces_(forces),
+      beside_host_(dynamic_cast<MapsHostMemory*>(&slots.device)),
       atoms_(slots.device, all_atoms(forces)),
       positions_(slots.device, 3 * atoms_.size()),
-      found_(slots.device, 3 * atoms_.size() + Symmetric::kParts + forces.size()) {
+      found_(slots.device, 3 * atoms_.size() + Symmetric::kParts + forces.size()),
+      ended_blocks_(slots.device, std::vector<uint32_t>{0}) {
   clear_found();
 }
 
 void ExternalMemory::clear_found() {
-  slots_.device.fill(found_.data(), 0, found_.bytes(), Stream::kMain);
+  slots_.device.fill(found_.data(), 0, found_.bytes(), Stream::kHalo);
 }
 
 GatherExternal ExternalMemory::gather() const {
@@ -51,22 +69,110 @@ AddExternal ExternalMemory::add(bool with_energies) const {
           with_energies ? slots_.energy.data() : nullptr};
 }
 
-std::vector<ExternalInput> ExternalMemory::inputs(int64_t step) const {
-  const std::vector<int64_t> words = positions_.download();
-  std::optional<Box> box;
-  if (!slots_.patch_grid.is_open()) box = slots_.conditions.download()[0].box;
-  std::vector<ExternalInput> inputs;
-  auto word = words.begin();
-  const auto next = [&word] { return std::bit_cast<double>(*word++); };
-  for (const ExternalForce& force : forces_) {
-    ExternalInput& input = inputs.emplace_back(ExternalInput{step, box, {}});
-    input.positions.resize(force.atoms.size());
-    for (Vec3d& x : input.positions) {
-      x.x = next();
-      x.y = next();
-      x.z = next();
-    }
+bool ExternalMemory::launches(const ExternalForce& force) const {
+  return beside_host_ && force.provider->can_launch();
+}
+
+void ExternalMemory::prepare_calls() {
+  if (desk_.memory) return;
+  size_t most = 0;
+  for (const ExternalForce& force : forces_)
+    if (launches(force)) most = std::max(most, 3 * force.atoms.size() + 1);
+  launched_ = Buffer<double>(slots_.device, most);
+  if (most > 0) faults_ = Buffer<uint64_t>(slots_.device, std::vector<uint64_t>(forces_.size(), 0));
+  constexpr size_t kTurnWords = 8;  // a cache line of their own
+  const size_t question = static_cast<size_t>(words()) + AskProviders::kBoxNumbers;
+  const size_t words = kTurnWords + question + found_.size();
+  desk_.memory = beside_host_ ? beside_host_->make_host_memory(words * sizeof(int64_t))
+                              : std::make_shared<int64_t[]>(words);
+  auto* const first = static_cast<int64_t*>(desk_.memory.get());
+  desk_.turn = static_cast<Turn*>(desk_.memory.get());
+  desk_.is_late = static_cast<uint32_t*>(desk_.memory.get()) + 1;
+  desk_.question = first + kTurnWords;
+  desk_.answer = desk_.question + question;
+}
+
+AskProviders ExternalMemory::ask() const {
+  const bool has_box = !slots_.patch_grid.is_open();
+  return {positions_.data(), words(),    has_box ? slots_.conditions.data() : nullptr,
+          desk_.question,    desk_.turn, ended_blocks_.data()};
+}
+
+AwaitProviders ExternalMemory::await() const {
+  return {desk_.turn, desk_.is_late, desk_.answer, found_.data(), static_cast<int>(found_.size())};
+}
+
+void ExternalMemory::call(int64_t step) {
+  Device& device = slots_.device;
+  const auto is_launched = [this](const ExternalForce& force) { return launches(force); };
+  if (std::all_of(forces_.begin(), forces_.end(), is_launched)) {
+    clear_found();
+  } else {
+    device.launch(ask(), Stream::kHalo);
+    noted_ ? noted_->push_back(step) : answer(step);
+    device.launch(await(), Stream::kHalo);
   }
+  try {
+    for (size_t p = 0; p < forces_.size(); ++p)
+      if (launches(forces_[p]) && !failure_.error) launch(p, step);
+  } catch (...) {
+    failure_ = {std::current_exception(), step};
+  }
+}
+
+void ExternalMemory::launch(size_t force, int64_t step) {
+  Device& device = slots_.device;
+  ptrdiff_t before = 0;  // integers of the forces before it
+  for (size_t p = 0; p < force; ++p) before += 3 * static_cast<ptrdiff_t>(forces_[p].atoms.size());
+  const int count = static_cast<int>(forces_[force].atoms.size());
+  double* const forces = launched_.data();
+  double* const energy = forces + 3 * static_cast<ptrdiff_t>(count);
+  // Its words are the bits of positions.
+  auto* const positions = reinterpret_cast<double*>(positions_.data() + before);
+  device.enqueue("external.launch", Stream::kHalo, [&](void* stream) {
+    forces_[force].provider->launch(
+        {step, count, positions, forces, energy, beside_host_->ordinal(), stream});
+  });
+  int64_t* const virial = found_.data() + words();
+  device.launch(TakeLaunched{positions, forces, energy, count, step, found_.data() + before, virial,
+                             virial + Symmetric::kParts + force, faults_.data() + force},
+                Stream::kHalo);
+}
+
+bool ExternalMemory::await_question() const {
+  constexpr int64_t kLooks = 100'000;  // some milliseconds
+  const std::atomic_ref<Turn> turn(*desk_.turn);
+  const auto is_asked = [&turn] {
+    return turn.load(std::memory_order_acquire) == Turn::kProviders;
+  };
+  if (!beside_host_) return is_asked();
+  for (int64_t looks = 1; !is_asked(); ++looks)
+    if (looks % kLooks == 0 && beside_host_->is_idle() && !is_asked())
+      throw std::logic_error("no kernel has asked external forces, and none will");
+  return true;
+}
+
+void ExternalMemory::end_turn() const { std::atomic_ref<Turn>(*desk_.turn).store(Turn::kKernels); }
+
+bool ExternalMemory::was_late() const {
+  return desk_.memory && std::atomic_ref<uint32_t>(*desk_.is_late).exchange(0) != 0;
+}
+
+std::vector<ExternalInput> ExternalMemory::inputs(int64_t step) const {
+  const int64_t* word = desk_.question;
+  const auto next = [&word] { return std::bit_cast<double>(*word++); };
+  std::vector<ExternalInput> inputs;
+  for (const ExternalForce& force : forces_) {
+    ExternalInput& input = inputs.emplace_back(ExternalInput{step, {}, {}});
+    input.positions.resize(force.atoms.size());
+    for (Vec3d& x : input.positions)
+      for (double* const component : {&x.x, &x.y, &x.z}) *component = next();
+  }
+  if (slots_.patch_grid.is_open()) return inputs;
+  Box box{};
+  for (double* const number : {&box.ax, &box.bx, &box.by, &box.cx, &box.cy, &box.cz})
+    *number = next();
+  for (ExternalInput& input : inputs) input.box = box;
   return inputs;
 }
 
@@ -76,9 +182,18 @@ std::vector<int64_t> ExternalMemory::results(int64_t step) {
   int64_t* const virial = force_to + words();
   int64_t* const energy = virial + Symmetric::kParts;
   const std::vector<ExternalInput> of = inputs(step);
+  double longest = 0;
   for (size_t p = 0; p < forces_.size(); ++p) {
+    if (launches(forces_[p])) {
+      force_to += 3 * forces_[p].atoms.size();
+      continue;
+    }
     if (!are_finite(of[p].positions)) return std::vector<int64_t>(found_.size(), 0);
+    const double begin = clock_seconds();
     const ExternalOutput out = forces_[p].provider->compute(of[p]);
+    const double seconds = clock_seconds() - begin;
+    if (seconds > longest) slowest_ = forces_[p].name;
+    longest = std::max(longest, seconds);
     for (const Vec3d& f : out.forces)
       for (const double component : {f.x, f.y, f.z}) *force_to++ = to_fixed(component, kForceScale);
     energy[p] = to_fixed(out.energy, kEnergyScale);
@@ -87,26 +202,50 @@ std::vector<int64_t> ExternalMemory::results(int64_t step) {
   return found;
 }
 
-void ExternalMemory::compute(int64_t step) {
+void ExternalMemory::answer(int64_t step) {
+  if (!await_question()) return;
   std::vector<int64_t> found(found_.size(), 0);
   try {
-    if (!failure_) found = results(step);
+    if (!failure_.error) found = results(step);
   } catch (...) {
-    failure_ = std::current_exception();
+    failure_ = {std::current_exception(), step};
   }
-  found_.upload(found);
+  std::copy(found.begin(), found.end(), desk_.answer);
+  end_turn();
+  if (was_late() && !failure_.error)
+    failure_ = {std::make_exception_ptr(Error(describe_late(step, slowest_))), step};
 }
 
 void ExternalMemory::update(int64_t step) {
+  if (!await_question()) return;
   const std::vector<ExternalInput> of = inputs(step);
+  end_turn();
   for (size_t p = 0; p < forces_.size(); ++p) {
     const int every = forces_[p].update_every;
     if (every > 0 && step % every == 0) forces_[p].provider->update(of[p]);
   }
 }
 
-void ExternalMemory::throw_failure() {
-  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+void ExternalMemory::forget_failure() {
+  failure_ = {};
+  was_late();
+  if (faults_.size() > 0) slots_.device.fill(faults_.data(), 0, faults_.bytes(), Stream::kMain);
+}
+
+void ExternalMemory::throw_faults(int64_t end) const {
+  const std::vector<uint64_t> faults = faults_.download();
+  for (size_t p = 0; p < faults.size(); ++p) {
+    const auto step = static_cast<int64_t>(faults[p] >> kExternalFaultBits) - 1;
+    if (faults[p] == 0 || step >= end) continue;
+    constexpr uint64_t kMask = (1u << kExternalFaultBits) - 1;
+    forces_[p].provider->fail(step, describe(static_cast<ExternalFault>(faults[p] & kMask)));
+  }
+}
+
+void ExternalMemory::throw_failure(int64_t end) {
+  throw_faults(end);
+  if (failure_.error && failure_.step < end)
+    std::rethrow_exception(std::exchange(failure_, {}).error);
 }
 
 }  // namespace quiltmd

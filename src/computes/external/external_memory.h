@@ -3,12 +3,17 @@
 #pragma once
 
 #include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "computes/external/operations.h"
 #include "computes/external/provider.h"
 #include "decomposition/slot_memory.h"
 #include "device/device.h"
+#include "device/maps_host_memory.h"
 
 namespace quiltmd {
 
@@ -25,22 +30,62 @@ class ExternalMemory {
   AddExternal add(bool with_energies) const;
   void clear_found();
 
-  // On rank 0, where all positions are there. What a provider throws is kept: the step may be one that is
-  // undone, and positions nonsense. Until then nothing is called, and there are no forces.
-  void compute(int64_t step);
+  // The rank that calls providers: once, before the following.
+  void prepare_calls();
+  // Results of all forces at a step, on the halo stream: kernels ask, and await the answer of providers on the
+  // host; those that can launch put their work between other kernels.
+  void call(int64_t step);
+  // Calls providers on the host, once kernels have asked. What a provider throws is kept: the step may be one
+  // that is undone, and positions nonsense. Until then nothing is called, and there are no forces.
+  void answer(int64_t step);
+  // From here on answers are noted instead, as the kernels around them are recorded; each is to be given when
+  // the recording runs. The steps of those that were noted.
+  void begin_noting() { noted_.emplace(); }
+  std::vector<int64_t> end_noting() { return *std::exchange(noted_, {}); }
+  AskProviders ask() const;
+  // After ask(): has providers remember a step.
   void update(int64_t step);
-  void throw_failure();
-  void forget_failure() { failure_ = nullptr; }
+  // Throws what a provider threw at a step before `end`, or what the GPU found in its results.
+  void throw_failure(int64_t end);
+  void forget_failure();
 
  private:
+  // What kernels and providers hand each other, in host memory.
+  struct Desk {
+    std::shared_ptr<void> memory;
+    Turn* turn;
+    uint32_t* is_late;
+    int64_t* question;
+    int64_t* answer;
+  };
+  struct Failure {
+    std::exception_ptr error;  // null: none
+    int64_t step = 0;
+  };
+  AwaitProviders await() const;
+  bool launches(const ExternalForce& force) const;
+  void launch(size_t force, int64_t step);
+  void throw_faults(int64_t end) const;
+  // False where no kernel asks, as on a device that runs none.
+  bool await_question() const;
+  void end_turn() const;
+  bool was_late() const;  // since this was last asked
   std::vector<ExternalInput> inputs(int64_t step) const;
   std::vector<int64_t> results(int64_t step);
 
   const SlotMemory& slots_;
   const std::vector<ExternalForce>& forces_;
+  MapsHostMemory* const beside_host_;  // the device; null where launches run at once
   Buffer<int32_t> atoms_;
   Buffer<int64_t> positions_, found_;
-  std::exception_ptr failure_;
+  Buffer<uint32_t> ended_blocks_;
+  Desk desk_{};
+  // Of forces that launch: (atoms, 3) and an energy, of one after the other; and what is wrong, of each force.
+  Buffer<double> launched_;
+  Buffer<uint64_t> faults_;
+  std::optional<std::vector<int64_t>> noted_;
+  std::string slowest_;  // force, of the last step
+  Failure failure_;
 };
 
 }  // namespace quiltmd

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host kernels of forces from outside.
+#include <algorithm>
 #include <bit>
 
 #include "computes/external/operations.h"
@@ -19,6 +20,16 @@ void gather_external(const GatherExternal& op, ThreadGroup&) {
   }
 }
 
+// Launches run at once, so the host asks between these two.
+void ask_providers(const AskProviders& op, ThreadGroup&) {
+  for (int k = 0; k < op.words(); ++k) op.question[k] = op.word(k);
+  *op.turn = Turn::kProviders;
+}
+
+void await_providers(const AwaitProviders& op, ThreadGroup&) {
+  std::copy_n(op.answer, op.count, op.found);
+}
+
 void add_external(const AddExternal& op, ThreadGroup&) {
   for (int k = 0; k < op.of.count; ++k)
     if (const int slot = op.of.slot(k); slot >= 0)
@@ -35,6 +46,8 @@ void add_external(const AddExternal& op, ThreadGroup&) {
 
 void add_external_kernels(HostKernels& table) {
   table.add<GatherExternal, gather_external>();
+  table.add<AskProviders, ask_providers>();
+  table.add<AwaitProviders, await_providers>();
   table.add<AddExternal, add_external>();
 }
 

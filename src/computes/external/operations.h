@@ -3,8 +3,13 @@
 // the selections: sums over ranks, of which all but the owner of an atom have zero, are then exact.
 #pragma once
 
+#include <cmath>
+
 #include "computes/energies.h"
+#include "decomposition/conditions.h"
 #include "decomposition/slots.h"
+#include "device/message.h"
+#include "math/fixed.h"
 #include "math/symmetric.h"
 
 namespace quiltmd {
@@ -39,6 +44,88 @@ struct GatherExternal {
   }
 };
 
+// Providers are called by the host, which may not be in the step (it may be recorded). Kernels and the host
+// take turns with memory of the host: positions are put there for the providers, and then what they found.
+enum class Turn : uint32_t { kKernels = 0, kProviders = 1 };
+
+// Bits of positions and, where there is one, the box; then it is the providers' turn.
+struct AskProviders {
+  static constexpr const char* kName = "ask_providers";
+  static constexpr int kBoxNumbers = sizeof(Box) / sizeof(double);
+  const int64_t* positions;
+  int count;                     // of these
+  const Conditions* conditions;  // with the box; null without a periodic boundary
+  int64_t* question;             // in host memory
+  Turn* turn;                    // likewise
+  uint32_t* blocks;              // that have ended; zero between kernels
+
+  QMD_HD int words() const { return conditions ? count + kBoxNumbers : count; }
+  QMD_HD int64_t word(int k) const {
+    if (k < count) return positions[k];
+    const Box& box = conditions->box;
+    const double numbers[kBoxNumbers] = {box.ax, box.bx, box.by, box.cx, box.cy, box.cz};
+    return static_cast<int64_t>(long_bits_of(numbers[k - count]));
+  }
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, positions, conditions);
+    QMD_USES(kWrite, question, turn);
+    QMD_USES(kReadWrite, extent(blocks, 1));
+  }
+};
+
+// Waits until it is the kernels' turn, and takes what providers found. Who has waited for too long says so
+// and goes on: a provider that waits for the GPU would wait for ever.
+struct AwaitProviders {
+  static constexpr const char* kName = "await_providers";
+  const Turn* turn;       // in host memory
+  uint32_t* is_late;      // likewise; not 0: nobody waits any more
+  const int64_t* answer;  // likewise
+  int64_t* found;
+  int count;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, turn, answer);
+    QMD_USES(kWrite, is_late, found);
+  }
+};
+
+// What is wrong with results that were made on a GPU.
+enum class ExternalFault : uint32_t { kForceNotFinite = 1, kForceTooLarge, kEnergyInvalid };
+
+// Adds results in double precision of one force to `found`, with a virial of unwrapped positions. The first
+// fault is noted as (step + 1) << 8 | fault; 0: none.
+struct TakeLaunched {
+  static constexpr const char* kName = "take_launched";
+  const double* positions;
+  const double* forces;
+  const double* energy;
+  int count;  // atoms
+  int64_t step;
+  int64_t* found;         // of the forces
+  int64_t* found_virial;  // likewise
+  int64_t* found_energy;
+  uint64_t* fault;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, positions, forces, extent(energy, 1));
+    QMD_USES(kWrite, found);
+    QMD_USES(kAdd, found_virial, found_energy, extent(fault, 1));
+  }
+};
+inline constexpr int kExternalFaultBits = 8;
+inline constexpr double kLargestExternalEnergy = 1e10;  // kJ/mol
+
+// Of one atom; none: 0.
+QMD_HD uint32_t fault_of(Vec3d force) {
+  uint32_t fault = 0;
+  for (int d = 0; d < 3; ++d) {
+    if (!(std::abs(force[d]) <= kLargestForce))
+      fault = static_cast<uint32_t>(ExternalFault::kForceTooLarge);
+    if (!(std::abs(force[d]) < 1e300)) return static_cast<uint32_t>(ExternalFault::kForceNotFinite);
+  }
+  return fault;
+}
+
 // Results of external forces, fixed point: three components for each atom, the virial, and an energy for each
 // force. Forces go to the atoms of this rank.
 struct AddExternal {
@@ -52,7 +139,7 @@ struct AddExternal {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, of, found);
-    QMD_USES(kReadWrite, slots.force, energy);
+    QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }
 };

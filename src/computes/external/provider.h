@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "math/box.h"
+#include "math/error.h"
 #include "math/symmetric.h"
 #include "math/vec3.h"
 
@@ -27,6 +28,17 @@ struct ExternalOutput {
   Symmetric virial;  // minus the derivative of the energy by a strain of positions and box, kJ/mol
 };
 
+// Arrays in the memory of a GPU, and the stream (cudaStream_t) on which work on them is put.
+struct ExternalLaunch {
+  int64_t step;
+  int atoms;
+  double* positions;  // (atoms, 3), unwrapped, nm
+  double* forces;     // receives (atoms, 3), kJ/mol/nm
+  double* energy;     // receives one, kJ/mol
+  int ordinal;        // of the GPU
+  void* stream;
+};
+
 class Provider {
  public:
   virtual ~Provider() = default;
@@ -35,12 +47,19 @@ class Provider {
   // Updates the state of the force (a hill of metadynamics): in order, once for each step that is a multiple
   // of ExternalForce::update_every, when the step cannot be undone and before its forces are taken.
   virtual void update(const ExternalInput& input) = 0;
+  // Whether it can work in the memory of a GPU, and how: launch() puts what compute() does on the stream, its
+  // energy depends on positions alone, and it is a pure function, too. What the GPU finds to be wrong with the
+  // results of a step, fail() throws.
+  virtual bool can_launch() const { return false; }
+  virtual void launch(const ExternalLaunch&) {}
+  virtual void fail(int64_t /*step*/, const std::string& what) const { throw Error(what); }
 };
 
 struct ExternalForce {
   std::string name;            // of its energy
   std::vector<int32_t> atoms;  // indices, in the order of the provider
   int update_every = 0;        // steps; 0: it remembers nothing
+  bool uses_gpu = false;       // so no kernel may wait for it
   std::shared_ptr<Provider> provider;
 };
 

@@ -166,6 +166,8 @@ DeviceDescription CudaDevice::describe() const {
           std::string(p.uuid.bytes, sizeof p.uuid.bytes)};
 }
 
+int CudaDevice::ordinal() const { return impl_->ordinal; }
+
 PeerAccess CudaDevice::peer_access(const Device& other) const {
   const auto* const gpu = dynamic_cast<const CudaDevice*>(&other);
   if (!gpu) return PeerAccess::kNone;
@@ -288,10 +290,14 @@ void CudaDevice::close(void* pointer) {
 
 // A copy to the GPU would be in time only if no work under way were ahead of it in its hardware queue.
 std::shared_ptr<uint32_t> CudaDevice::make_host_number() {
+  return std::static_pointer_cast<uint32_t>(make_host_memory(sizeof(uint32_t)));
+}
+
+std::shared_ptr<void> CudaDevice::make_host_memory(size_t bytes) {
   impl_->use();
-  auto* const number = static_cast<uint32_t*>(allocate_pinned(sizeof(uint32_t)));
-  *number = 0;
-  return {number, [](uint32_t* pointer) { cudaFreeHost(pointer); }};
+  void* const memory = allocate_pinned(bytes);
+  std::memset(memory, 0, bytes);
+  return {memory, [](void* pointer) { cudaFreeHost(pointer); }};
 }
 
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
@@ -393,6 +399,17 @@ void CudaDevice::synchronize() {
   for (const CudaContext& c : d.contexts)
     if (c.which == Stream::kMain || d.has_worked[static_cast<int>(c.which)])
       cuda_check(cudaStreamSynchronize(c.stream), "synchronize with the GPU");
+}
+
+bool CudaDevice::is_idle() const {
+  const Impl& d = *impl_;
+  d.use();
+  for (const CudaContext& c : d.contexts) {
+    const cudaError_t status = cudaStreamQuery(c.stream);
+    if (status == cudaErrorNotReady) return false;
+    cuda_check(status, "run the work of a stream");
+  }
+  return true;
 }
 
 void CudaDevice::enqueue(const char* name, Stream stream,

@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "device/device.h"
+#include "device/maps_host_memory.h"
 
 namespace quiltmd {
 
 struct CudaContext;
 
-class CudaDevice final : public Device {
+class CudaDevice final : public Device, public MapsHostMemory {
  public:
   // Device `ordinal` of this process. Throws Error when there is no such GPU, no driver or one too
   // old, or when this build has no code for the GPU's architecture.
@@ -22,6 +23,7 @@ class CudaDevice final : public Device {
   ~CudaDevice() override;
 
   DeviceDescription describe() const override;
+  int ordinal() const override;
   PeerAccess peer_access(const Device& other) const override;
   Capabilities capabilities() const override { return {.records = true}; }
   void* allocate(size_t bytes) override;
@@ -34,6 +36,7 @@ class CudaDevice final : public Device {
   void* open(const MemoryHandle& handle) override;
   void close(void* pointer) override;
   std::shared_ptr<uint32_t> make_host_number() override;
+  std::shared_ptr<void> make_host_memory(size_t bytes) override;
   std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces) override;
   void signal(int event, Stream stream) override;
   void wait(int event, Stream stream) override;
@@ -42,6 +45,7 @@ class CudaDevice final : public Device {
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
   void synchronize() override;
+  bool is_idle() const override;
   void enqueue(const char* name, Stream stream,
                const std::function<void(void* cuda_stream)>& work) override;
 

@@ -19,6 +19,7 @@ struct CudaDevice::Impl {};
 CudaDevice::CudaDevice(int) { refuse(); }
 CudaDevice::~CudaDevice() = default;
 DeviceDescription CudaDevice::describe() const { refuse(); }
+int CudaDevice::ordinal() const { refuse(); }
 PeerAccess CudaDevice::peer_access(const Device&) const { refuse(); }
 void* CudaDevice::allocate(size_t) { refuse(); }
 void CudaDevice::free(void*) {}
@@ -30,6 +31,7 @@ MemoryHandle CudaDevice::share(const void*) const { refuse(); }
 void* CudaDevice::open(const MemoryHandle&) { refuse(); }
 void CudaDevice::close(void*) {}
 std::shared_ptr<uint32_t> CudaDevice::make_host_number() { refuse(); }
+std::shared_ptr<void> CudaDevice::make_host_memory(size_t) { refuse(); }
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>&) { refuse(); }
 void CudaDevice::signal(int, Stream) { refuse(); }
 void CudaDevice::wait(int, Stream) { refuse(); }
@@ -38,6 +40,7 @@ int CudaDevice::end_recording() { refuse(); }
 void CudaDevice::run_recording(int) { refuse(); }
 void CudaDevice::drop_recording(int) { refuse(); }
 void CudaDevice::synchronize() { refuse(); }
+bool CudaDevice::is_idle() const { refuse(); }
 void CudaDevice::enqueue(const char*, Stream, const std::function<void(void*)>&) { refuse(); }
 void CudaDevice::start_timing() { refuse(); }
 std::vector<Span> CudaDevice::take_spans() { refuse(); }

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What external forces cost: steps with one of them, beside steps without.
+
+The kinds take turns within one process, and the median over the rounds is reported.
+
+    python benchmarks/external_forces.py [--device cuda] [--tile 1x1x1] [--steps 5000] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from provenance import provenance
+
+import quiltmd
+from quiltmd.commands.bench import parse_tile
+from quiltmd.running.benchmark import prepare, time_steps
+
+TEN = tuple(range(10, 20))
+
+
+class Nothing(quiltmd.ExternalForce):
+    """No energy and no forces."""
+
+    def __init__(self, atoms: Any) -> None:
+        self.atoms = atoms
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        return 0.0, np.zeros_like(positions)
+
+
+class Pull(quiltmd.ExternalForce):
+    """A spring between the centres of the two halves of its atoms."""
+
+    atoms = TEN
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        half = len(positions) // 2
+        pull = 10.0 * (positions[half:].mean(axis=0) - positions[:half].mean(axis=0))
+        forces = np.empty_like(positions)
+        forces[:half], forces[half:] = pull / half, -pull / half
+        return 0.05 * float(pull @ pull), forces
+
+
+class Apart(Pull):
+    """The same, in steps that are not recorded."""
+
+    uses_gpu = True
+
+
+def torch_force() -> list[quiltmd.ExternalForce]:
+    """The same energy in PyTorch, on the GPU where there is one."""
+    from quiltmd.torch import TorchForce
+
+    def energy(positions: Any) -> Any:
+        half = len(positions) // 2
+        between = positions[half:].mean(0) - positions[:half].mean(0)
+        return 5.0 * (between**2).sum()
+
+    return [TorchForce(energy, TEN)]
+
+
+KINDS: dict[str, Callable[[], list[quiltmd.ExternalForce]]] = {
+    "none": list,
+    "nothing on 10 atoms": lambda: [Nothing(TEN)],
+    "numpy on 10 atoms": lambda: [Pull()],
+    "nothing on all atoms": lambda: [Nothing(None)],
+    "numpy, not recorded": lambda: [Apart()],
+}
+if importlib.util.find_spec("torch"):
+    KINDS["torch on 10 atoms"] = torch_force
+
+
+def call_time(system: quiltmd.System, state: quiltmd.State, calls: int = 2000) -> float:
+    """Microseconds of a call of the function, with the checks of what it returns."""
+    simulation = quiltmd.Simulation(system, state, external=[Pull()], device="cpu", threads=1)
+    one, positions = simulation._external[0], state.positions[list(TEN)]
+    begin = time.perf_counter()
+    for _ in range(calls):
+        one.compute(0, positions, state.box)
+    return 1e6 * (time.perf_counter() - begin) / calls
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--system", default="dhfr")
+    parser.add_argument("--tile", type=parse_tile, default=(1, 1, 1))
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--steps", type=int, default=5000, help="of each timing")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    first = prepare(options.system, options.tile, device=options.device)
+    system, state = first.system, first.state()
+    print(f"a call takes {call_time(system, state):.1f} us")
+    simulations = {}
+    for name, forces in KINDS.items():
+        simulations[name] = quiltmd.Simulation(
+            system,
+            state,
+            integrator=first.integrator,
+            external=forces(),
+            device=options.device,
+        )
+        simulations[name].run(max(200, options.steps // 5))
+    times: dict[str, list[float]] = {name: [] for name in simulations}
+    for _ in range(options.rounds):
+        for name, simulation in simulations.items():
+            times[name].append(1e6 * time_steps(simulation, options.steps) / options.steps)
+    medians = {name: statistics.median(all_times) for name, all_times in times.items()}
+    for name, median in medians.items():
+        print(f"{name:22} {median:8.1f} us a step, {median / medians['none']:.3f} of none")
+    if options.json:
+        document = {**provenance(), "atoms": system.atoms, "us_per_step": medians}
+        options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch: models and functions that give an energy as external forces.
+
+It needs `torch` 2.4 or later: `pip install torch`.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .description.external_force import ExternalForce
+from .errors import QuiltError
+from .external.model_units import sizes_of
+
+
+class TorchForce(ExternalForce):
+    """A force of which a model in PyTorch gives the energy, such as a machine-learned potential.
+
+    In simulations on GPUs, a model on the GPU takes positions there and leaves forces there.
+
+    Parameters
+    ----------
+    model:
+        Pure function of the positions (n, 3), a tensor, that returns the energy, of one element;
+        forces are its gradient.  Or it returns (energy, forces).  A module (also of
+        `torch.compile`), a function, or a file with a model: TorchScript (`torch.jit.save`), a
+        program of `torch.export.save` or a package of AOTInductor.
+    atoms:
+        As of `ExternalForce`.
+    length, unit:
+        Units of positions, "nm" or "angstrom", and of the energy, "kJ/mol", "kcal/mol" or "eV".
+    device:
+        Device of the model, as PyTorch names it; None: the first GPU that PyTorch can use, else
+        the CPU.
+    name:
+        Name of its energy.
+    outside:
+        As of `ExternalForce`.
+
+    Positions have the precision of the model's parameters; without parameters they are double.
+
+    Raises
+    ------
+    QuiltError
+        If a unit is not known, or the file has no model.
+    """
+
+    def __init__(
+        self,
+        model: Callable[[Any], Any] | str | Path,
+        atoms: str | Sequence[int] | None = None,
+        *,
+        length: str = "nm",
+        unit: str = "kJ/mol",
+        device: str | None = None,
+        name: str = "torch",
+        outside: bool = False,
+    ) -> None:
+        self.atoms, self.name, self.outside = atoms, name, outside
+        self._length, self._energy = sizes_of(length, unit, "TorchForce")
+        self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        self.uses_gpu = self._device.type != "cpu"
+        self._model = load_model(model, self._device) if isinstance(model, str | Path) else model
+        self._place(self._device)
+        self._precision = _precision_of(self._model)
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        """Energy and forces."""
+        energy, forces = self._evaluate(torch.from_numpy(positions).to(self._device))
+        return energy.item(), forces.cpu().numpy()
+
+    def compute_on_gpu(
+        self, step: int, positions: Any, forces: Any, energy: Any, stream: int
+    ) -> None:
+        """Energy and forces, in the memory of the GPU."""
+        device = torch.device("cuda", positions.__dlpack_device__()[1])
+        with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
+            if device != self._device:
+                self._place(device)
+            found, force = self._evaluate(torch.from_dlpack(positions))
+            torch.from_dlpack(forces).copy_(force)
+            torch.from_dlpack(energy).copy_(found)
+
+    def _place(self, device: torch.device) -> None:
+        if isinstance(self._model, torch.nn.Module):
+            self._model.to(device)
+        self._device = device
+
+    def _evaluate(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Energy (1) and forces (n, 3) in the units of this program, in double precision."""
+        given = (positions / self._length).to(self._precision).requires_grad_()
+        # TorchScript's optimiser changes the program, and so the last bits, after some calls.
+        script = isinstance(self._model, torch.jit.ScriptModule | torch.jit.ScriptFunction)
+        plain = torch.jit.optimized_execution(False) if script else nullcontext()
+        with torch.enable_grad(), plain:
+            found = self._model(given)
+            energy, *forces = found if isinstance(found, tuple | list) else (found,)
+            if energy.numel() != 1:
+                raise QuiltError(
+                    f"the model returned an energy of shape {tuple(energy.shape)}, and not one "
+                    "number"
+                )
+            if not forces:
+                forces = [-torch.autograd.grad(energy.sum(), given)[0]]
+        if forces[0].shape != given.shape:
+            raise QuiltError(
+                f"the model returned forces of shape {tuple(forces[0].shape)}, not "
+                f"{tuple(given.shape)}"
+            )
+        force = self._energy / self._length
+        return (
+            energy.detach().reshape(1).double() * self._energy,
+            forces[0].detach().double() * force,
+        )
+
+
+def load_model(file: str | Path, device: torch.device | str) -> Callable[[Any], Any]:
+    """The model in a file.
+
+    Parameters
+    ----------
+    file:
+        TorchScript, a program of `torch.export.save`, or a package of AOTInductor.
+    device:
+        Device of its parameters; that of a package is in the package.
+
+    Raises
+    ------
+    QuiltError
+        If the file has none of these.
+    """
+    where = f"TorchForce: the model {str(file)!r}"
+    model: Callable[[Any], Any]
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+        if any("aotinductor" in name for name in names):
+            model = torch._inductor.aoti_load_package(str(file))
+        elif any("/code/" in name for name in names):
+            model = torch.jit.load(str(file), map_location=device).eval()
+        else:
+            model = torch.export.load(str(file)).module()
+    except Exception as error:
+        raise QuiltError(
+            f"{where} cannot be loaded ({type(error).__name__}: {error}): it must be of "
+            "torch.jit.save, torch.export.save or AOTInductor"
+        ) from error
+    return model
+
+
+def _precision_of(model: Any) -> torch.dtype:
+    """That of its first parameter or constant; double where there are none."""
+    if isinstance(model, torch.nn.Module):
+        for tensor in (*model.parameters(), *model.buffers()):
+            if tensor.is_floating_point():
+                return tensor.dtype
+    return torch.float64
