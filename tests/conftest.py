@@ -104,8 +104,8 @@ def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
     """27 rigid waters in place of whatever files a run names."""
     from boxes import water_box
 
-    from quiltmd.running import runner
+    from quiltmd.running import run_inputs, runner
 
     loaded = water_box((3, 3, 3))
-    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(run_inputs, "load", lambda *files, **options: loaded)
     monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)

@@ -24,7 +24,7 @@ import quiltmd
 from quiltmd import QuiltError
 from quiltmd.outputs.checkpoint import read_latest
 from quiltmd.outputs.formats import SUFFIXES
-from quiltmd.running import runner
+from quiltmd.running import run_inputs, runner
 from quiltmd.running.config import Config, build_config
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
@@ -40,7 +40,7 @@ EVERY = 7  # of so many cases one is run by default
 def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
     """The inputs' contents do not matter here; loading them would take most of the time."""
     loaded = water_box((3, 3, 3))
-    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(run_inputs, "load", lambda *files, **options: loaded)
     monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
 
 

@@ -12,7 +12,7 @@ from fake_engine import FakeEngine
 
 from quiltmd.errors import QuiltError
 from quiltmd.exchange.config import ExchangeConfig
-from quiltmd.running import runner, stages
+from quiltmd.running import run_inputs, runner, stages
 from quiltmd.running.config import build_config, build_config_of, merge, read_config
 
 MODULE = '''
@@ -79,7 +79,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning
 @pytest.fixture(autouse=True)
 def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = water_box((3, 3, 3))
-    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(run_inputs, "load", lambda *files, **options: loaded)
     monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
 
 

@@ -24,7 +24,7 @@ from quiltmd.commands.options import flag_of
 from quiltmd.commands.run import run
 from quiltmd.outputs import checkpoint as checkpoints
 from quiltmd.outputs import files
-from quiltmd.running import runner
+from quiltmd.running import run_inputs, runner
 from quiltmd.running.chosen_settings import as_begun
 from quiltmd.running.config import Config, build_config, merge, read_config
 from quiltmd.running.identity import changed_settings
@@ -46,7 +46,7 @@ BOX = np.eye(3) * 4.0
 @pytest.fixture(autouse=True)
 def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = water_box((3, 3, 3))
-    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(run_inputs, "load", lambda *files, **options: loaded)
     monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
 
 
@@ -123,7 +123,7 @@ def test_a_run_that_does_not_load_moves_nothing(
     def broken(*files: Any, **options: Any) -> Any:
         raise QuiltError("damaged")
 
-    monkeypatch.setattr(runner, "load", broken)
+    monkeypatch.setattr(run_inputs, "load", broken)
     with pytest.raises(QuiltError, match="damaged"):
         runner.start(make_config(inputs, out), overwrite=True, engine=FakeEngine)
     assert contents(out) == before

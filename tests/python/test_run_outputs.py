@@ -16,7 +16,7 @@ from fake_engine import FakeEngine
 from mdtraj import formats
 
 from quiltmd import Nonbonded, QuiltError
-from quiltmd.running import runner
+from quiltmd.running import run_inputs, runner
 from quiltmd.running.before import warn_of_no_effect
 from quiltmd.running.config import Config, build_config, read_config
 
@@ -31,7 +31,7 @@ TRAJECTORIES = [
 @pytest.fixture(autouse=True)
 def _waters(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded = water_box((3, 3, 3))
-    monkeypatch.setattr(runner, "load", lambda *files, **options: loaded)
+    monkeypatch.setattr(run_inputs, "load", lambda *files, **options: loaded)
     monkeypatch.setattr(runner, "check_overlaps", lambda *loaded: None)
 
 
