@@ -205,3 +205,16 @@ def test_ranks_make_no_difference_to_long_steps(timestep: float, tmp_path: Path)
         assert simulation.temperature() < 500
         found.append(simulation.state().positions.tobytes())
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("k", "slope"), [(1e-9, 1e8), (5000.0, 5e9)])
+def test_beyond_its_length_a_fene_bond_is_stiff(k: float, slope: float) -> None:
+    """However weak it is within: E' = slope r, and E its integral from the limit on."""
+    system = System.of([72.0, 72.0], terms={"fene": ([[0, 1]], [[0.5, k, 0, 0]])})
+    limit = 0.5 * np.sqrt(1 - 1e-6)
+    for r in (0.6, 0.9):
+        state = State(np.array([[1, 1, 1], [1 + r, 1, 1]]), np.zeros((2, 3)), 4 * np.eye(3))
+        energies, forces = quiltmd.reference(system, state)
+        np.testing.assert_allclose(forces[0], [slope * r, 0, 0], rtol=1e-9)
+        energy = slope / 2 * (r**2 - limit**2) - k / 2 * 0.25 * np.log(1e-6)
+        assert energies["bond"] == pytest.approx(energy, rel=1e-9)

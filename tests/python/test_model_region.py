@@ -150,6 +150,29 @@ def test_a_run_does_not_depend_on_ranks(
     assert away.max() < 1.0  # the molecule is still one
 
 
+class Pull(quiltmd.ExternalForce):
+    """A model that pulls two bonded atoms apart."""
+
+    name = "model"
+    atoms = (4, 5)
+
+    def compute(self, step: int, positions: F64, box: F64 | None) -> tuple[float, F64]:
+        between = positions[1] - positions[0]
+        away = 3000 * between / np.linalg.norm(between)
+        return -3000 * float(np.linalg.norm(between)), np.array([-away, away])
+
+
+def test_a_bond_that_breaks_ends_the_run(flexible: tuple[System, State]) -> None:
+    """Within steps: reciprocal-space corrections of excluded pairs count on its length."""
+    system, state = flexible
+    region = quiltmd.model_region(system, "solute")
+    steps = quiltmd.LangevinMiddle(300, 1.0, 0.0005, seed=2)
+    sim = Simulation(region, state, integrator=steps, external=[Pull()], device="cpu")
+    with pytest.raises(quiltmd.SimulationError, match=r"blew up at atom \d+ .*FENE bond"):
+        sim.run(400)
+    assert np.linalg.norm(state.positions[4] - state.positions[5]) < 0.2
+
+
 def test_what_is_left_is_that_of_other_molecules(flexible: tuple[System, State]) -> None:
     """Terms, constraints and exclusions of the rest stay, in their order; so do restraints."""
     system, state = flexible
