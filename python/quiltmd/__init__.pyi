@@ -39,6 +39,7 @@ from .description.restraints import Restraint, restrain
 from .description.selection import select
 from .description.state import State
 from .description.system import System
+from .description.tabulated import Tabulated
 from .description.thermostats.andersen import AndersenThermostat
 from .description.thermostats.base import Thermostat
 from .description.thermostats.berendsen import BerendsenThermostat
@@ -151,6 +152,7 @@ __all__ = [
     "SimulationError",
     "State",
     "System",
+    "Tabulated",
     "Thermostat",
     "ThreeBodyAtoms",
     "ThreeBodyPotential",

@@ -280,21 +280,33 @@ ExpressionProgram program_from(const nb::dict& d) {
     const auto& [to, a, b, c] = registers[s];
     program.steps.push_back({expression_operation(names[s]), to, {a, b, c}});
   }
+  program.tables = flat<double>(d, "tables");
   program.outputs = flat<int32_t>(d, "outputs");
   program.registers = value<int32_t>(d, "count");
   return program;
 }
 
+void read_custom_force(const nb::dict& given, const System& s, CustomForce& force) {
+  force.description = value<std::string>(given, "description");
+  force.parameters_of_all = value<std::vector<std::string>>(given, "parameters_of_all");
+  force.constants = flat<double>(given, "constants");
+  force.energy = value<int32_t>(given, "energy");
+  force.program = program_from(nb::cast<nb::dict>(given["program"]));
+  if (force.energy < -1 || force.energy >= static_cast<int32_t>(s.custom_energies.size()) ||
+      force.parameters_of_all.size() > force.constants.size())
+    throw Error(force.description + " has an energy or a constant that does not exist");
+}
+
 void read_expressions(const nb::dict& d, System& s) {
   if (!d.contains("custom")) return;
   const auto part = nb::cast<nb::dict>(d["custom"]);
+  s.custom_energies = value<std::vector<std::string>>(part, "energies");
   for (const nb::handle item : nb::cast<nb::list>(part["forces"])) {
     const auto given = nb::cast<nb::dict>(item);
     ExpressionForce force;
-    force.description = value<std::string>(given, "description");
+    read_custom_force(given, s, force);
     force.atoms_per_term = value<int32_t>(given, "atoms_per_term");
     force.parameters_per_term = value<int32_t>(given, "parameters_per_term");
-    force.constants = flat<double>(given, "constants");
     const auto kinds = value<std::vector<std::string>>(given, "kinds");
     const auto members = rows<int32_t, 4>(given, "members");
     for (size_t v = 0; v < kinds.size(); ++v)
@@ -302,23 +314,20 @@ void read_expressions(const nb::dict& d, System& s) {
     force.atoms = flat<int32_t>(given, "atoms");
     check_atoms(force.atoms, s.masses.size(), "a custom force");
     force.parameters = flat<double>(given, "parameters");
-    force.program = program_from(nb::cast<nb::dict>(given["program"]));
     check(force);
     s.expressions.push_back(std::move(force));
   }
   for (const nb::handle item : nb::cast<nb::list>(part["pairs"])) {
     const auto given = nb::cast<nb::dict>(item);
     PairExpression pair;
-    pair.description = value<std::string>(given, "description");
+    read_custom_force(given, s, pair);
     pair.parameters_per_atom = value<int32_t>(given, "parameters_per_atom");
-    pair.constants = flat<double>(given, "constants");
     pair.parameters = flat<double>(given, "parameters");
     pair.cutoff = value<double>(given, "cutoff");
     pair.first = flat<uint64_t>(given, "first");
     pair.second = flat<uint64_t>(given, "second");
     pair.tail_energy = value<double>(given, "tail_energy");
     pair.tail_virial = value<double>(given, "tail_virial");
-    pair.program = program_from(nb::cast<nb::dict>(given["program"]));
     check(pair, s.masses.size());
     s.pair_expressions.push_back(std::move(pair));
   }

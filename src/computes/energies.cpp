@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/energies.h"
 
+#include <algorithm>
+
 namespace quiltmd {
 
 std::set<Feature> features_of(const System& system) {
   std::set<Feature> found{Feature::kAny};
   if (system.solvent) found.insert(Feature::kImplicitSolvent);
   if (system.embedded || system.three_body) found.insert(Feature::kManyBody);
-  if (!system.expressions.empty() || !system.pair_expressions.empty())
+  const auto is_unnamed = [](const CustomForce& force) { return force.energy < 0; };
+  if (std::ranges::any_of(system.expressions, is_unnamed) ||
+      std::ranges::any_of(system.pair_expressions, is_unnamed))
     found.insert(Feature::kExpressions);
   return found;
+}
+
+void add_energies(std::map<std::string, double>& named, const std::vector<std::string>& names,
+                  const double* values) {
+  for (size_t k = 0; k < names.size(); ++k) {
+    named[names[k]] += values[k];
+    named["potential"] += values[k];
+  }
 }
 
 std::map<std::string, double> potential_energies(const EnergyValues& energy,

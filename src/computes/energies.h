@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "computes/bonded/forms/forms.h"
 #include "decomposition/energies.h"
@@ -52,6 +53,10 @@ struct ConstantEnergies {
 
 // The features that a system has, and kAny.
 std::set<Feature> features_of(const System& system);
+
+// Adds potential energies with names of their own to those by name, and to their sum.
+void add_energies(std::map<std::string, double>& named, const std::vector<std::string>& names,
+                  const double* values);
 
 // Potential energies by name, those of some features only where there are these, and their sum as
 // "potential".

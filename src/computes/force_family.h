@@ -110,6 +110,8 @@ class ForceFamily : public Rebuilt {
   virtual PlacedTerms placed_terms() const { return {}; }
   // Centres of collective restraints that follow no path, by restraint, after a change of conditions.
   virtual void take_centres(const std::vector<double>& /*centres*/) {}
+  // Constants of forces by expressions, after a change of conditions in the system.
+  virtual void take_constants() {}
   // Sets the lambdas, if atoms or terms are alchemical. Between epochs.
   virtual void take_lambdas(const Lambdas&) {}
 };
@@ -122,6 +124,7 @@ struct FamilySetup {
   const PackedPairs& packed_pairs;
   const ListMemory* pair_lists;  // null without a cutoff and in implicit solvent
   double timestep;               // ps
+  int custom_energies;           // the first of those with names of their own
   const char* forces;            // of the family, as errors name them
 
   // Throws Error, naming the forces, where there are no pair lists.

@@ -25,7 +25,12 @@ struct ReferenceInput {
 struct Evaluation {
   std::vector<Vec3d> forces;  // kJ/mol/nm, internal order
   EnergyValues energy{};
+  std::vector<double> custom;  // energies with names of their own: System::custom_energies
 
+  // Where the energy of a force is counted.
+  double& energy_of(const CustomForce& force) {
+    return force.energy < 0 ? energy[kCustom] : custom.at(static_cast<size_t>(force.energy));
+  }
   void add_virial(const Symmetric& virial) {
     for (int k = 0; k < Symmetric::kParts; ++k)
       energy[static_cast<size_t>(kVirial + k)] += virial[k];

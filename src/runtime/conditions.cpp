@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "computes/expressions/custom_parameters.h"
 #include "math/error.h"
 #include "runtime/engine.h"
 
@@ -62,6 +63,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   const double restraint_strength = take_restraint_strength(of_dynamics, restraint_strength_);
   const Lambdas lambdas = take_lambdas(of_dynamics, system_, lambdas_);
   std::vector<double> centres = take_restraint_centres(of_dynamics, system_, restraint_centres_);
+  const auto custom_parameters = take_custom_parameters(of_dynamics, system_);
   IntegratorSettings changed = with_conditions(integrator_, of_dynamics);
   const BathSettings baths =
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
@@ -73,6 +75,8 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
   take_lambdas(*setup_, lambdas_ = lambdas);
   restraint_centres_ = std::move(centres);
   setup_->restraint_centres = collective_numbers();
+  for (System* system : {&system_, &setup_->system})
+    set_custom_parameters(*system, custom_parameters);
   setup_->plan.baths = baths;
   constraint_loss_.change(ranks_[0]->step(), setup_->constraint_loss());
   entered_.reset();

@@ -42,6 +42,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
     internal.push_back(positions[static_cast<size_t>(atom)]);
   place_sites(system, internal);
   Evaluation out{std::vector<Vec3d>(internal.size(), Vec3d{0, 0, 0})};
+  out.custom.resize(system.custom_energies.size());
   add_families({system, settings, box, periodic.has_value(), internal}, acting, out);
   System charged = system;  // what is on the mesh
   const double volume = periodic ? box.volume() : std::numeric_limits<double>::infinity();
@@ -64,6 +65,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
   result.energies = potential_energies(
       out.energy, {charges.energy, kind_of_constant(settings), dispersion.energy},
       features_of(system));
+  add_energies(result.energies, system.custom_energies, out.custom.data());
   result.forces.resize(internal.size());
   for (size_t i = 0; i < internal.size(); ++i)
     result.forces[static_cast<size_t>(system.input_index[i])] = out.forces[i];

@@ -87,10 +87,8 @@ std::map<std::string, double> Frame::energies() const {
   if (!box_ && has_constant_forces(system_))
     e[kEnergyOf<ConstantForceForm>] += constant_force_energy(system_, by_atom(kFramePositions));
   auto named = potential_energies(e, constants_, features_);
-  for (size_t p = 0; p < external_.size(); ++p) {
-    named[external_[p]] = all[e.size() + p];
-    named["potential"] += all[e.size() + p];
-  }
+  add_energies(named, external_, &all[0] + e.size());
+  add_energies(named, system_.custom_energies, &all[0] + e.size() + external_.size());
   named["kinetic"] = e[kKinetic];
   named["heat"] = e[kHeat];
   return named;

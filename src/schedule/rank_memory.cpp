@@ -59,8 +59,9 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
 std::vector<std::unique_ptr<ForceFamily>> RankMemory::make_families() const {
   std::vector<std::unique_ptr<ForceFamily>> made;
   for (const Family& family : setup.families)
-    made.push_back(family.make({slots, setup.nonbonded, setup.pairs, setup.packed_pairs,
-                                lists.get(), setup.plan.timestep, family.forces}));
+    made.push_back(
+        family.make({slots, setup.nonbonded, setup.pairs, setup.packed_pairs, lists.get(),
+                     setup.plan.timestep, setup.custom_energies(), family.forces}));
   return made;
 }
 
@@ -77,6 +78,7 @@ void RankMemory::update_conditions() {
   groups.set_baths(setup.plan.baths.of_groups);
   for (const auto& family : families) {
     family->take_centres(setup.restraint_centres);
+    family->take_constants();
     family->take_lambdas(setup.lambdas);
   }
   if (!long_range) return;

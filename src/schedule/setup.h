@@ -61,8 +61,11 @@ struct Setup {
   double constraint_loss() const;  // kJ/mol, in a step
 
   std::vector<ExternalForce> external;  // atoms by internal index
-  // The energies of the core, and then one for each external force.
-  int energy_kinds() const { return kEnergyKinds + static_cast<int>(external.size()); }
+  // The energies of the core, then one for each external force, and then those of custom forces.
+  int custom_energies() const { return kEnergyKinds + static_cast<int>(external.size()); }
+  int energy_kinds() const {
+    return custom_energies() + static_cast<int>(system.custom_energies.size());
+  }
 
   // All, with what lies behind the energies: sums of alchemical atoms, and values of collective restraints last.
   int accumulators() const {

@@ -60,6 +60,7 @@ struct System {
   std::optional<EmbeddedAtoms> embedded;
   std::vector<ExpressionForce> expressions;
   std::vector<PairExpression> pair_expressions;
+  std::vector<std::string> custom_energies;  // names of energies of these two
   std::optional<ThreeBodyPotential> three_body;
 
   std::vector<int32_t> group_start;  // (groups + 1): internal index of each group's first atom

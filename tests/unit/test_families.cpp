@@ -317,8 +317,8 @@ void a_family_that_needs_lists_is_refused_without_them() {
   const NonbondedSettings& nonbonded = p.setup.nonbonded;
   NullDevice device;
   const RankMemory memory(p.setup, device);
-  const FamilySetup without{memory.slots, nonbonded, p.setup.pairs,   p.setup.packed_pairs,
-                            nullptr,      0.002,     "embedded atoms"};
+  const FamilySetup without{memory.slots, nonbonded, p.setup.pairs, p.setup.packed_pairs,
+                            nullptr,      0.002,     kEnergyKinds,  "embedded atoms"};
   CHECK(test::error_of([&] {
           embedded_family().make(without);
         }).starts_with("embedded atoms cannot be combined with implicit solvent"));

@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import frozen
+from .checks import frozen, real_number
+from .custom_names import check_energy_name, has_own_energy, place_of_energy
 from .custom_pairs import CustomPairs
 from .expression_graph import PERIODIC_DISTANCE, Rule
 from .expression_programs import compiled
 from .expressions import Expression, ExpressionError, Node
 from .parts import Part
+from .tabulated import Tabulated, rules_of
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_ATOMS = 8  # kMaxExpressionAtoms
@@ -41,9 +43,13 @@ class CustomTerms:
     atoms:
         (n, atoms of a term) int32.
     parameters:
-        By name, (n,) values for each term, or one number for all terms.
+        By name, (n,) values for each term, or one number for all terms, which
+        `Simulation.set_conditions` changes.
     name:
-        For messages; by default the class.
+        Name of the energy in `Simulation.energies` and logs, of letters, digits and _; forces of
+        one name have one energy.  By default the class: the energy is part of `custom`.
+    functions:
+        Tabulated functions by the names under which the expression calls them.
 
     Raises
     ------
@@ -55,22 +61,24 @@ class CustomTerms:
     size: ClassVar[int]
     noun: ClassVar[str]  # of a term
     names: ClassVar[Mapping[str, _Variable]]
-    functions: ClassVar[Mapping[str, tuple[int, Rule]]] = {}
+    known: ClassVar[Mapping[str, tuple[int, Rule]]] = {}  # functions besides those of the language
 
     energy: str
     atoms: npt.ArrayLike
     parameters: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
     name: str = ""
+    functions: Mapping[str, Tabulated] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or type(self).__name__)
+        check_energy_name(self)
         object.__setattr__(self, "atoms", self._checked_atoms())
         object.__setattr__(self, "parameters", self._checked_parameters())
         try:
             expression = Expression(self.energy)
             variables, internal = self.variables(expression)
             names = (list(self.shared), list(variables), list(self.by_term))
-            made = compiled(expression, names, self.functions, internal)
+            made = compiled(expression, names, {**self.known, **rules_of(self.functions)}, internal)
         except ExpressionError as error:
             raise InputError(f"{self}: {error}") from None
         except RecursionError:
@@ -99,14 +107,16 @@ class CustomTerms:
         values = {name: np.asarray(value) for name, value in self.parameters.items()}
         return {name: value for name, value in values.items() if value.ndim == 1}
 
-    def arrays(self) -> dict[str, Any]:
-        """Arrays for the core."""
+    def arrays(self, energies: Sequence[str] = ()) -> dict[str, Any]:
+        """Arrays for the core; `energies` are names of energies of their own."""
         variables, made = self._compiled  # type: ignore[attr-defined]
         columns = [np.asarray(value) for value in self.by_term.values()]
         rows = np.column_stack(columns) if columns else np.empty((len(self), 0))
         members = [(*atoms, *(0,) * (4 - len(atoms))) for _, atoms in variables]
         return {
             "description": str(self),
+            "energy": place_of_energy(self, energies),
+            "parameters_of_all": list(self.shared),
             "atoms_per_term": np.asarray(self.atoms).shape[1],
             "parameters_per_term": len(columns),
             "constants": np.array([*self.shared.values(), *made.numbers], np.float64),
@@ -191,7 +201,7 @@ class CustomExternal(CustomTerms):
     size: ClassVar[int] = 1
     noun: ClassVar[str] = "Particle"
     names: ClassVar[Mapping[str, _Variable]] = {axis: (axis, (0,)) for axis in "xyz"}
-    functions: ClassVar[Mapping[str, tuple[int, Rule]]] = PERIODIC_DISTANCE
+    known: ClassVar[Mapping[str, tuple[int, Rule]]] = PERIODIC_DISTANCE
 
 
 _INTERNAL = {"distance": ("distance", 2), "angle": ("angle", 3), "dihedral": ("torsion", 4)}
@@ -230,6 +240,17 @@ class CustomCompound(CustomTerms):
                 if f"{axis}{k + 1}" in used:
                     found[f"{axis}{k + 1}"] = (axis, (k,))
         return found, internal
+
+
+_CONDITION = "parameter "  # before the name of a condition; kCustomParameter of the core
+
+
+def changed_parameters(values: Mapping[str, float]) -> dict[str, float]:
+    """Conditions of the core for new values of parameters that all terms of custom forces share."""
+    return {
+        _CONDITION + name: real_number(f"the parameter {name!r}", value)
+        for name, value in values.items()
+    }
 
 
 # Any of them.
@@ -284,9 +305,32 @@ class CustomForces(Part):
         bonds = [np.asarray(f.atoms) for f in self.terms if isinstance(f, CustomBond)]
         return np.concatenate([np.empty((0, 2), np.int32), *bonds])
 
+    @property
+    def energies(self) -> list[str]:
+        """Names of the energies that are not part of `custom`."""
+        return list(dict.fromkeys(one.name for one in self.forces if has_own_energy(one)))
+
     def arrays(self, system: Any) -> dict[str, Any]:
-        """Arrays for the core."""
+        """Arrays for the core, for which pairs without a cutoff are bonds."""
+        energies = self.energies
+        every = [_all_pairs(pair, system) for pair in self.pairs if pair.cutoff is None]
+        terms = [force for force in (*self.terms, *every) if len(force)]
+        pairs = [pair for pair in self.pairs if pair.cutoff is not None]
         return {
-            "forces": [force.arrays() for force in self.terms if len(force)],
-            "pairs": [pair.arrays(system.atoms) for pair in self.pairs],
+            "energies": energies,
+            "forces": [force.arrays(energies) for force in terms],
+            "pairs": [pair.arrays(system.atoms, energies) for pair in pairs],
         }
+
+
+def _all_pairs(pair: CustomPairs, system: Any) -> CustomBond:
+    """Pairs without a cutoff as terms of two atoms."""
+    first, second = pair.members(system.atoms, system.exclusions)
+    rows = {
+        f"{name}{k}": values[atoms]
+        for name, values in pair.by_atom.items()
+        for k, atoms in ((1, first), (2, second))
+    }
+    name = pair.name if has_own_energy(pair) else ""
+    atoms = np.column_stack([first, second])
+    return CustomBond(pair.energy, atoms, {**pair.shared, **rows}, name, pair.functions)

@@ -37,7 +37,7 @@ def _minima_of(bonds: CustomBond, rows: F64) -> F64:
     columns = {name: rows[:, k + 1, None] for k, name in enumerate(bonds.by_term)}
 
     def energies(r: F64) -> F64:
-        values = evaluate([root], {**bonds.shared, **columns, "r": r})[0]
+        values = evaluate([root], {**bonds.shared, **columns, "r": r}, bonds.functions)[0]
         return np.broadcast_to(values, (len(rows), r.shape[1])).astype(np.float64)
 
     with np.errstate(all="ignore"):

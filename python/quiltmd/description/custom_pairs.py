@@ -12,9 +12,12 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .checks import frozen
+from .custom_names import check_energy_name, place_of_energy
 from .expression_programs import compiled
 from .expressions import Expression, ExpressionError, Node
+from .tabulated import Tabulated, rules_of
 
+_MOST_WITHOUT_CUTOFF = 5000  # atoms
 _MOST_GROUPS = 64  # bits of an integer
 # OpenMM User Guide, "NonbondedForce": 1 at the switching distance, 0 at the cutoff.
 _SWITCH = "select(step(r-{0}),1-x^3*(10-x*(15-6*x)),1); x=(r-{0})/({1}-{0})"
@@ -34,7 +37,8 @@ class CustomPairs:
         parameter `sigma` that atoms have is `sigma1` of one atom and `sigma2` of the other:
         "4*eps*((s/r)^12-(s/r)^6); s=0.5*(sigma1+sigma2)".
     cutoff:
-        nm, at most that of the simulation.
+        nm, at most that of the simulation.  None: all pairs interact, each at its distance, which
+        needs a system without a periodic box.
     parameters:
         By name, (N,) values of the atoms, or one number for all pairs.
     switch_distance:
@@ -45,7 +49,9 @@ class CustomPairs:
     tail:
         Energy and virial of pairs beyond the cutoff, times the volume of the box, kJ/mol nm^3.
     name:
-        For messages.
+        As for other custom forces.
+    functions:
+        Tabulated functions by the names under which the expression calls them.
 
     Raises
     ------
@@ -54,14 +60,16 @@ class CustomPairs:
     """
 
     energy: str
-    cutoff: float
+    cutoff: float | None
     parameters: Mapping[str, npt.ArrayLike] = field(default_factory=dict)
     switch_distance: float | None = None
     groups: _Groups = ()
     tail: tuple[float, float] = (0.0, 0.0)
     name: str = "CustomPairs"
+    functions: Mapping[str, Tabulated] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_energy_name(self)
         values = {
             name: frozen(np.asarray(one, np.float64)) for name, one in self.parameters.items()
         }
@@ -74,9 +82,10 @@ class CustomPairs:
             for one, other in self.groups
         )
         object.__setattr__(self, "groups", groups)
-        if not 0 < self.cutoff < np.inf:
+        cutoff = np.inf if self.cutoff is None else self.cutoff
+        if not cutoff > 0 or (self.cutoff is not None and cutoff == np.inf):
             raise InputError(f"{self}: the cutoff must be positive, not {self.cutoff:g} nm")
-        if self.switch_distance is not None and not 0 < self.switch_distance < self.cutoff:
+        if self.switch_distance is not None and not 0 < self.switch_distance < cutoff < np.inf:
             raise InputError(f"{self}: the switching distance must be between 0 and the cutoff")
         if len(self.groups) > _MOST_GROUPS:
             raise InputError(f"{self}: {len(self.groups)} groups; {_MOST_GROUPS} are possible")
@@ -84,9 +93,11 @@ class CustomPairs:
         try:
             expression = Expression(self.energy)
             if self.switch_distance is not None:
-                switch = Expression(_SWITCH.format(float(self.switch_distance), float(self.cutoff)))
+                switch = Expression(_SWITCH.format(float(self.switch_distance), float(cutoff)))
                 expression.root = Node("*", (expression.root, switch.root))
-            made = compiled(expression, (list(self.shared), ["r"], both), {}, {})
+            made = compiled(
+                expression, (list(self.shared), ["r"], both), rules_of(self.functions), {}
+            )
         except ExpressionError as error:
             raise InputError(f"{self}: {error}") from None
         object.__setattr__(self, "_compiled", made)
@@ -123,8 +134,27 @@ class CustomPairs:
                 if members.size and not 0 <= members.min() <= members.max() < atoms:
                     raise InputError(f"{self}: a group names an atom that does not exist")
 
-    def arrays(self, atoms: int) -> dict[str, Any]:
-        """Arrays for the core."""
+    def members(
+        self, atoms: int, exclusions: npt.NDArray[np.int32]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """(n,) first and second atoms of all pairs; InputError if there are too many."""
+        if atoms > _MOST_WITHOUT_CUTOFF:
+            raise InputError(
+                f"{self}: {atoms} atoms are too many for all pairs, at most "
+                f"{_MOST_WITHOUT_CUTOFF}: give a cutoff"
+            )
+        acts = np.full((atoms, atoms), not len(self.groups))
+        for one, other in self.groups:
+            acts[np.ix_(np.asarray(one), np.asarray(other))] = True
+        acts |= acts.T
+        acts[tuple(exclusions.T)] = acts[tuple(exclusions.T[::-1])] = False
+        first, second = np.nonzero(np.triu(acts, 1))
+        return first, second
+
+    def arrays(self, atoms: int, energies: Sequence[str] = ()) -> dict[str, Any]:
+        """Arrays for the core; `energies` are names of energies of their own."""
+        if self.cutoff is None:
+            raise ValueError("pairs without a cutoff are terms of the core")
         made = self._compiled  # type: ignore[attr-defined]
         sets = np.zeros((2, atoms if len(self.groups) else 0), np.uint64)
         for bit, both in enumerate(self.groups):
@@ -132,6 +162,8 @@ class CustomPairs:
                 row[np.asarray(members, np.int64)] |= np.uint64(1 << bit)
         return {
             "description": str(self),
+            "energy": place_of_energy(self, energies),
+            "parameters_of_all": list(self.shared),
             "parameters_per_atom": len(self.by_atom),
             "constants": np.array([*self.shared.values(), *made.numbers], np.float64),
             "parameters": np.ascontiguousarray(self.rows(atoms), np.float64),

@@ -12,6 +12,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .expressions import ExpressionError, Node
 
 _MOST_MULTIPLIED = 64  # larger whole powers are those of a general power
@@ -45,6 +48,7 @@ class Graph:
     def __init__(self) -> None:
         self.parts: list[Operation] = []
         self.images: list[tuple[int, int, int]] = []
+        self.tables: list[NDArray[np.float64]] = []
         self._numbers: dict[Operation, int] = {}
         self._partials: dict[int, Partials] = {}  # of parts that are more than their operation
 
@@ -97,6 +101,16 @@ class Graph:
             (one, self.apply("direction", one, length)) for one in image
         ]
         return length
+
+    def table(self, numbers: NDArray[np.float64]) -> int:
+        """The place of the first number of a table for "lookup"; each table is kept once."""
+        first = 0
+        for table in self.tables:
+            if table is numbers:
+                return first
+            first += len(table)
+        self.tables.append(numbers)
+        return first
 
     def derivative(self, of: int, by: int) -> int:
         """The derivative of a part by another."""

@@ -98,6 +98,7 @@ def _program(graph: Graph, results: Sequence[int], given: Sequence[int]) -> dict
             count += 1
         place[part] = registers[step, 0] = free.pop()
     return {
+        "tables": np.concatenate([np.empty(0), *graph.tables]),
         "operations": [graph.parts[part].name for part in steps],
         "registers": registers,
         "outputs": np.array([place[part] for part in results], np.int32),

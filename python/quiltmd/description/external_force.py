@@ -18,7 +18,7 @@ from .selection import select
 from .system import System
 
 _NAME = re.compile(r"[A-Za-z]\w*")
-_SUMS = ("potential", "kinetic", "nonbonded", "total", "heat", "conserved")
+SUMS = ("potential", "kinetic", "nonbonded", "total", "heat", "conserved")
 LEAST_UPDATE = 4  # steps: pair lists are built anew at each
 
 
@@ -176,7 +176,7 @@ def atoms_of(force: ExternalForce, system: System) -> NDArray[np.int32]:
 
 def check_forces(forces: Sequence[Any], term_names: Iterable[str]) -> None:
     """QuiltError if these are not forces from outside with settings that go together."""
-    taken = {*term_names, *_SUMS}
+    taken = {*term_names, *SUMS}
     for force in forces:
         if not isinstance(force, ExternalForce):
             raise QuiltError(

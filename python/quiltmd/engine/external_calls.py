@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.external_force import (
+    SUMS,
     ExternalForce,
     atoms_of,
     check_forces,
@@ -218,6 +219,17 @@ def energy_names() -> set[str]:
     """Names of the potential energies of the core."""
     forms = load_core().term_forms()
     return {*_FAMILIES, *(name for form in forms for name in form["energies"])}
+
+
+def check_custom_names(system: System, external: Sequence[ExternalCalls]) -> None:
+    """QuiltError if a custom force has the name of another energy."""
+    own = [] if system.custom is None else system.custom.energies
+    taken = {*energy_names(), *SUMS, *(one.name for one in external)} if own else set()
+    for name in own:
+        if name in taken:
+            raise QuiltError(
+                f"custom force '{name}': there is an energy of this name: set another `name`"
+            )
 
 
 def external_calls(

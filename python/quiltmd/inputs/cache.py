@@ -44,6 +44,7 @@ from ..description.implicit_solvent import ImplicitSolvent
 from ..description.nonbonded import Nonbonded
 from ..description.restraints import Held
 from ..description.system import System
+from ..description.tabulated import Tabulated
 from ..description.terms import Terms, TermTable
 from ..description.three_body import ThreeBodyAtoms, ThreeBodyPotential
 from ..description.topology import Topology
@@ -83,6 +84,7 @@ _CLASSES: dict[str, Any] = {
         CustomExternal,
         CustomCompound,
         CustomPairs,
+        Tabulated,
         ThreeBodyPotential,
         ThreeBodyAtoms,
         Nonbonded,

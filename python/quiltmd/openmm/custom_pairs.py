@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import integrate
 
+from ..description.custom_names import has_own_energy
 from ..description.custom_pairs import CustomPairs
 from ..description.expression_values import evaluate
 from ..description.expressions import Expression
 from ..errors import InputError
 from .custom import globals_of, unknown
+from .custom_terms import name_of
 from .pairs import PAIRS, pair_fields, refuse_other_exclusions
+from .tabulated import add_functions_of, functions_of
 
 _F64 = npt.NDArray[np.float64]
 
@@ -41,7 +45,7 @@ def divided(
     try:
         return pair_fields(forces, nonbonded, exclusions), []
     except InputError:
-        if any(one.getNumTabulatedFunctions() or _has_no_cutoff(one) for one in found):
+        if not found:
             raise
         return {}, [pairs_of(force, nonbonded, exclusions) for force in found]
 
@@ -61,8 +65,8 @@ def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> C
     Raises
     ------
     InputError
-        If the force has no cutoff, other exclusions or another method than the NonbondedForce,
-        computed values, or an expression with an error or an unknown function.
+        If the force has other exclusions or another method than the NonbondedForce, computed
+        values, or an expression with an error or an unknown function.
     """
     if force.getNumComputedValues():
         raise InputError(f"{PAIRS}: computed values are not supported")
@@ -70,19 +74,21 @@ def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> C
     others = (nonbonded.NoCutoff, nonbonded.CutoffNonPeriodic)
     if periodic == (nonbonded.getNonbondedMethod() in others):
         raise InputError(f"{PAIRS}: it must be periodic where NonbondedForce is, and only there")
+    has_cutoff = force.getNonbondedMethod() != force.NoCutoff
     refuse_other_exclusions(force, exclusions)
     names, rows = _parameters(force)
     groups = [
         force.getInteractionGroupParameters(k) for k in range(force.getNumInteractionGroups())
     ]
-    switches = force.getUseSwitchingFunction()
+    switches = has_cutoff and force.getUseSwitchingFunction()
     made = CustomPairs(
         force.getEnergyFunction(),
-        force.getCutoffDistance()._value,
+        force.getCutoffDistance()._value if has_cutoff else None,
         {**globals_of(force), **dict(zip(names, rows.T, strict=True))},
         force.getSwitchingDistance()._value if switches else None,
         [(sorted(first), sorted(second)) for first, second in groups],
-        name=force.getName(),
+        name=name_of(force) or CustomPairs.__name__,
+        functions=functions_of(force),
     )
     if names:
         _refuse_order(force, rows, names)
@@ -92,20 +98,7 @@ def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> C
         raise InputError(
             f"{PAIRS}: a long-range correction with interaction groups is not supported"
         )
-    tail = _tail(made, rows)
-    return CustomPairs(
-        made.energy,
-        made.cutoff,
-        made.parameters,
-        made.switch_distance,
-        made.groups,
-        tail,
-        made.name,
-    )
-
-
-def _has_no_cutoff(force: Any) -> bool:
-    return bool(force.getNonbondedMethod() == force.NoCutoff)
+    return replace(made, tail=_tail(made, force.getCutoffDistance()._value, rows))
 
 
 def _refuse_order(force: Any, rows: _F64, names: list[str]) -> None:
@@ -118,7 +111,8 @@ def _refuse_order(force: Any, rows: _F64, names: list[str]) -> None:
         own = {f"{name}1": kinds[one, k] for k, name in enumerate(names)}
         own |= {f"{name}2": kinds[other, k] for k, name in enumerate(names)}
         root = Expression(force.getEnergyFunction()).root
-        energies.append(evaluate([root], {**globals_of(force), **own, "r": r})[0])
+        values = {**globals_of(force), **own, "r": r}
+        energies.append(evaluate([root], values, functions_of(force))[0])
     one_way, other_way = (one.astype(np.float64) for one in energies)
     if not np.allclose(one_way, other_way, rtol=1e-9, equal_nan=True):
         raise unknown(force, ": the energy of a pair depends on the order of its atoms")
@@ -127,9 +121,11 @@ def _refuse_order(force: Any, rows: _F64, names: list[str]) -> None:
 def write_pairs(
     openmm: Any, pair: CustomPairs, atoms: int, exclusions: npt.NDArray[np.int32]
 ) -> Any:
-    """The pair energy as a CustomNonbondedForce of a periodic box."""
+    """The pair energy as a CustomNonbondedForce, with a cutoff one of a periodic box."""
     force = openmm.CustomNonbondedForce(pair.energy)
-    force.setName(pair.name)
+    if has_own_energy(pair):
+        force.setName(pair.name)
+    add_functions_of(openmm, force, pair.functions)
     for name, value in pair.shared.items():
         force.addGlobalParameter(name, value)
     for name in pair.by_atom:
@@ -140,6 +136,8 @@ def write_pairs(
         force.addExclusion(i, j)
     for first, second in pair.groups:
         force.addInteractionGroup(np.asarray(first).tolist(), np.asarray(second).tolist())
+    if pair.cutoff is None:
+        return force
     force.setNonbondedMethod(force.CutoffPeriodic)
     force.setCutoffDistance(pair.cutoff)
     force.setUseSwitchingFunction(pair.switch_distance is not None)
@@ -158,7 +156,7 @@ def _parameters(force: Any) -> tuple[list[str], _F64]:
     return names, np.array(rows, np.float64).reshape(len(rows), len(names))
 
 
-def _tail(pair: CustomPairs, rows: _F64) -> tuple[float, float]:
+def _tail(pair: CustomPairs, cutoff: float, rows: _F64) -> tuple[float, float]:
     """Energy and virial of pairs beyond the cutoff, times the volume: 2 pi sum of E r^2.
 
     As in OpenMM the mean energy counts each pair of atoms once and each atom with itself; in the
@@ -175,12 +173,12 @@ def _tail(pair: CustomPairs, rows: _F64) -> tuple[float, float]:
         own |= {f"{name}2": kinds[j, k] for k, name in enumerate(names)} | pair.shared
 
         def at(r: float, own: dict[str, float] = own) -> float:
-            return float(evaluate([root], {**own, "r": r})[0])
+            return float(evaluate([root], {**own, "r": r}, pair.functions)[0])
 
-        beyond = integrate.quad(lambda x: at(1 / x) / x**4, 0, 1 / pair.cutoff, epsrel=1e-9)[0]
-        jump = pair.cutoff**3 * at(pair.cutoff) / 3
+        beyond = integrate.quad(lambda x: at(1 / x) / x**4, 0, 1 / cutoff, epsrel=1e-9)[0]
+        jump = cutoff**3 * at(cutoff) / 3
         if pair.switch_distance is not None:
-            start, end, jump = pair.switch_distance, pair.cutoff, 0.0
+            start, end, jump = pair.switch_distance, cutoff, 0.0
 
             def missing(r: float, at: Any = at, start: float = start, end: float = end) -> float:
                 x = (r - start) / (end - start)

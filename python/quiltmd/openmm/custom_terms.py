@@ -18,11 +18,14 @@ from ..description.custom_forces import (
     CustomCompound,
     CustomExternal,
     CustomForces,
+    CustomTerms,
     CustomTorsion,
 )
+from ..description.custom_names import as_energy_name, has_own_energy
 from ..description.custom_pairs import CustomPairs
 from ..errors import InputError
 from . import custom
+from .tabulated import add_functions_of, functions_of
 
 _CLASSES: dict[str, Any] = {
     custom.BOND: CustomBond,
@@ -30,6 +33,14 @@ _CLASSES: dict[str, Any] = {
     custom.TORSION: CustomTorsion,
     custom.EXTERNAL: CustomExternal,
     custom.COMPOUND: CustomCompound,
+}
+
+# Variables of other classes in a CustomCompoundBondForce.
+_AS_COMPOUND: dict[type[CustomTerms], str] = {
+    CustomBond: "r=distance(p1,p2)",
+    CustomAngle: "theta=angle(p1,p2,p3)",
+    CustomTorsion: "theta=dihedral(p1,p2,p3,p4)",
+    CustomExternal: "x=x1; y=y1; z=z1",
 }
 
 
@@ -56,8 +67,7 @@ def part_of(free: list[Any]) -> CustomForces | None:
     Raises
     ------
     InputError
-        If an expression has an error, or uses a function that is not known, tabulated ones among
-        them.
+        If an expression has an error, or uses a function that is not known.
     """
     terms = [_terms_of(force) for force in free]
     return CustomForces(terms) if terms else None
@@ -116,11 +126,13 @@ def write_forces(openmm: Any, part: CustomForces | None, periodic: bool) -> Iter
         Whether atoms of a term are nearest images.
     """
     kinds = {made: kind for kind, made in _CLASSES.items()}
-    for terms in () if part is None else part.terms:
+    for terms in map(_with_functions, () if part is None else part.terms):
         kind, atoms = kinds[type(terms)], np.asarray(terms.atoms)
         size = (atoms.shape[1],) if kind == custom.COMPOUND else ()
         force = getattr(openmm, kind)(*size, terms.energy)
-        force.setName(terms.name)
+        if has_own_energy(terms):
+            force.setName(terms.name)
+        add_functions_of(openmm, force, terms.functions)
         for name, value in terms.shared.items():
             force.addGlobalParameter(name, value)
         for name in terms.by_term:
@@ -134,9 +146,28 @@ def write_forces(openmm: Any, part: CustomForces | None, periodic: bool) -> Iter
         yield force
 
 
+def _with_functions(terms: CustomTerms) -> CustomTerms:
+    """The terms as those of a class that may have tabulated functions, if they have some."""
+    if not terms.functions or isinstance(terms, CustomCompound):
+        return terms
+    energy = f"{terms.energy}; {_AS_COMPOUND[type(terms)]}"
+    name = terms.name if has_own_energy(terms) else ""
+    return CustomCompound(energy, terms.atoms, terms.parameters, name, terms.functions)
+
+
 def _terms_of(force: Any) -> Any:
     names, atoms, values = custom.read_terms(force)
     by_term = dict(zip(names, values.T, strict=True))
     return _CLASSES[type(force).__name__](
-        force.getEnergyFunction(), atoms, {**custom.globals_of(force), **by_term}, force.getName()
+        force.getEnergyFunction(),
+        atoms,
+        {**custom.globals_of(force), **by_term},
+        name_of(force),
+        functions_of(force),
     )
+
+
+def name_of(force: Any) -> str:
+    """The name that a user has given to a force of OpenMM; "" where it has that of its class."""
+    name = force.getName()
+    return "" if name == type(force).__name__ else as_energy_name(name)

@@ -15,10 +15,48 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.expressions import Expression, Node
+from ..description.tabulated import Tabulated
 from ..errors import InputError, QuiltError
 
 _F64 = npt.NDArray[np.float64]
 EXPRESSION = "energy(row, r); row=row_of(type1, type2)"
+
+
+def functions_of(force: Any) -> dict[str, Tabulated]:
+    """The tabulated functions of a custom force by name, of a class that may have some."""
+    count = getattr(force, "getNumTabulatedFunctions", lambda: 0)()
+    return {
+        force.getTabulatedFunctionName(k): _as_ours(force.getTabulatedFunction(k))
+        for k in range(count)
+    }
+
+
+def _as_ours(function: Any) -> Tabulated:
+    """OpenMM's values have the first argument along the last axis."""
+    kind, given = type(function).__name__, function.getFunctionParameters()
+    axes = int(kind.removesuffix("DFunction")[-1])
+    if kind == "Discrete1DFunction":  # whose only parameter has no list around it
+        return Tabulated(np.array(given, np.float64))
+    sizes = given[: axes if axes > 1 else 0]
+    values, *ends = given[len(sizes) :]
+    table = np.array(values, np.float64)
+    if sizes:
+        table = table.reshape(sizes[::-1]).T
+    if kind.startswith("Discrete"):
+        return Tabulated(table)
+    return Tabulated(table, list(zip(ends[::2], ends[1::2], strict=True)), function.getPeriodic())
+
+
+def add_functions_of(openmm: Any, force: Any, functions: Mapping[str, Tabulated]) -> None:
+    """Adds tabulated functions to a custom force of OpenMM."""
+    for name, function in functions.items():
+        values = np.asarray(function.values)
+        kind = "Discrete" if function.ranges is None else "Continuous"
+        sizes = values.shape if values.ndim > 1 else ()
+        ends = [end for ends in function.ranges or () for end in ends]
+        periodic = [] if function.ranges is None else [function.periodic]
+        made = getattr(openmm, f"{kind}{values.ndim}DFunction")
+        force.addTabulatedFunction(name, made(*sizes, values.T.ravel().tolist(), *ends, *periodic))
 
 
 def table_of(

@@ -23,6 +23,7 @@ from ..description.barostats import Barostat
 from ..description.centre_of_mass import CentreOfMass, frictions_of
 from ..description.collective import CollectiveReading, read_collective
 from ..description.dynamics import groups_with_baths
+from ..description.external_force import SUMS
 from ..description.heat_baths import BathGroup, baths_of_atoms, degrees_of_freedom
 from ..description.integrators import Integrator
 from ..description.nonbonded import Nonbonded
@@ -35,7 +36,6 @@ from ..errors import QuiltError
 from .checkpoint import Checkpoint
 
 AMU_PER_NM3 = 1.66053906660  # kg/m^3
-_SUMS = ("potential", "kinetic", "nonbonded", "total", "heat", "conserved")
 KJ_MOL_PER_NM3 = 16.6053906660  # bar
 
 
@@ -137,15 +137,16 @@ class Readout(ABC):
         bond, angle, torsion, ryckaert_bellemans, urey_bradley, improper, cmap, restraint, external,
         lj, lj14, coulomb (direct space), coulomb14, pme (reciprocal space, self and background
         terms), dispersion; with implicit solvent polarisation and surface; many-body, of
-        embedded atoms and three-body potentials; custom, of custom forces; nonbonded (the sum of
-        those from lj to dispersion, and many-body), potential, kinetic, total; heat (energy added
+        embedded atoms and three-body potentials; custom, of custom forces, and the energies of
+        those with names of their own; nonbonded (the sum of those from lj to dispersion, and
+        many-body), potential, kinetic, total; heat (energy added
         by thermostat and barostat) and conserved = total - heat.
         """
         return dict(self._read("energies"))
 
     def terms(self) -> tuple[str, ...]:
         """Names of the terms in `energies` whose sum is the potential energy."""
-        return tuple(name for name in self.energies() if name not in _SUMS)
+        return tuple(name for name in self.energies() if name not in SUMS)
 
     def virial(self) -> NDArray[np.float64]:
         """Virial, (3, 3), kJ/mol: the sum of position times force over hydrogen groups.

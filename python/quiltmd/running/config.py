@@ -41,6 +41,7 @@ from ..errors import QuiltError
 from ..outputs.files import read_file, reading
 from .alchemy_section import AlchemySection
 from .annealing import Annealing, Condition, Curve, TemperaturesOfGroups
+from .custom_section import CustomSection
 from .dynamics_sections import (
     BarostatSection,
     BathSection,
@@ -104,6 +105,7 @@ class Config(Section):
     reporter: tuple[ReporterSection, ...] = ()
     alchemy: AlchemySection | None = None
     metadynamics: Metadynamics | None = None
+    custom: tuple[CustomSection, ...] = ()
     external: tuple[ExternalSection, ...] = ()
     imd: ImdSection | None = None
     _stated: frozenset[str] = PrivateAttr(default=frozenset())  # keys given in [nonbonded]

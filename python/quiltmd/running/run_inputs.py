@@ -48,8 +48,10 @@ def load_system(config: Config, frame: int | None = None) -> tuple[System, State
     )
     if config.metadynamics is not None:
         config.metadynamics.axes(system)  # refuses variables that the system does not have
-    for section in config.external:
-        system = section.apply(system)
+    for region in config.external:
+        system = region.apply(system)
+    for force in config.custom:
+        system = force.apply(system)
     return (system if config.alchemy is None else config.alchemy.apply(system)), state
 
 

@@ -13,6 +13,7 @@ from ..description.alchemy import conditions_of
 from ..description.box import check_box
 from ..description.checks import real_number
 from ..description.collective import changed_centres
+from ..description.custom_forces import changed_parameters
 from ..description.dynamics import with_conditions
 from ..engine.core import Engine
 from ..errors import QuiltError
@@ -39,6 +40,7 @@ class Conditions(EngineAccess):
         box: npt.ArrayLike | None = None,
         restraints: float | None = None,
         centres: Mapping[str, float] | None = None,
+        parameters: Mapping[str, float] | None = None,
         lambda_coulomb: float | None = None,
         lambda_vdw: float | None = None,
         lambda_bonded: float | None = None,
@@ -77,6 +79,10 @@ class Conditions(EngineAccess):
             Centres of collective restraints by their names, in nm, degrees or contacts; not of
             those that follow a path.  As for the factor, the work is not part of `heat`, and a
             State does not contain them.
+        parameters:
+            Parameters of custom forces that all terms share, by their names; all forces that have a
+            parameter of the name get the value.  As for restraints, the work is not part of `heat`,
+            and a State does not contain them.
         lambda_coulomb, lambda_vdw:
             Lambdas of alchemical atoms, from 0, where they are those of the system, to 1.  As for
             restraints, the work is not part of `heat`, and a State does not contain the lambdas.
@@ -99,6 +105,7 @@ class Conditions(EngineAccess):
         if restraints is not None:
             numbers["restraints"] = real_number("restraints", restraints)
         numbers |= changed_centres(self.system, centres or {})
+        numbers |= changed_parameters(parameters or {})
         numbers |= self._changed_lambdas(
             lambda_coulomb=lambda_coulomb, lambda_vdw=lambda_vdw, lambda_bonded=lambda_bonded
         )

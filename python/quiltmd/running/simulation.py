@@ -44,6 +44,7 @@ from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory, counted_heat
 from ..engine.execution import DeviceName, Execution, MeshSharing, PatchReach, Transport
 from ..engine.external_calls import (
+    check_custom_names,
     external_calls,
     prepare_forces,
     set_states,
@@ -147,6 +148,7 @@ class Simulation(Conditions, RunLoop):
         if self.nonbonded.method in ("pme", "fmm"):
             check_impulses(self.integrator, system)
         self._external = external_calls(external, system)
+        check_custom_names(system, self._external)
         prepare_forces(self._external, system, self.integrator.timestep, self._one_temperature())
         held = any(calls.force.outside for calls in self._external)
         self.centre_of_mass = centre_of_mass(self.integrator, self.thermostat, system, held)

@@ -38,6 +38,9 @@ def refuse_mismatch(system: object, state: object) -> None:
         )
     if len(state.positions) != system.atoms:
         raise QuiltError(f"the state has {len(state.positions)} atoms, the system {system.atoms}")
+    for pair in () if system.custom is None else system.custom.pairs:
+        if pair.cutoff is None and state.box is not None:
+            raise QuiltError(f"{pair} has no cutoff, which a periodic box needs: give one")
 
 
 def _kind(thing: object) -> str:

@@ -183,6 +183,8 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
             config = stage.config.following(system)
             check_selections(config, system)
             restrain(system, config.restraint, state.positions, state.box)
+            for force in config.custom:
+                force.apply(system)
             config.nonbonded.resolve(state.box)
             if config.nonbonded.method in ("pme", "fmm"):
                 check_impulses(config.make_integrator(), system)

@@ -5,7 +5,8 @@
 
 namespace quiltmd {
 
-ExpressionMemory::ExpressionMemory(const SlotMemory& slots) : slots_(slots), make_(slots.device) {
+ExpressionMemory::ExpressionMemory(const SlotMemory& slots, int own_energies)
+    : slots_(slots), make_(slots.device) {
   std::vector<int32_t> shared_atoms;
   std::vector<int32_t> place_of_atom(slots.system.masses.size(), -1);
   for (const ExpressionForce& from : slots.system.expressions) {
@@ -19,13 +20,18 @@ ExpressionMemory::ExpressionMemory(const SlotMemory& slots) : slots_(slots), mak
       }
       places.push_back(place);
     }
-    forces_.push_back({from.atoms_per_term, from.parameters_per_term, make_.filled(from.constants),
-                       make_.filled(from.parameters), make_.filled(from.variables),
-                       make_.filled(from.atoms), make_.filled(places),
-                       ProgramMemory(make_, from.program)});
+    forces_.push_back(
+        {from.atoms_per_term, from.parameters_per_term, energy_kind(from, own_energies),
+         make_.filled(from.constants), make_.filled(from.parameters), make_.filled(from.variables),
+         make_.filled(from.atoms), make_.filled(places), ProgramMemory(make_, from.program)});
   }
   shared_atoms_ = make_.filled(shared_atoms);
   shared_ = make_.zeros<int64_t>(3 * shared_atoms.size());
+}
+
+void ExpressionMemory::take_constants() {
+  for (size_t f = 0; f < forces_.size(); ++f)
+    forces_[f].constants.upload(slots_.system.expressions[f].constants);
 }
 
 ExpressionAtoms ExpressionMemory::atoms() const {
@@ -51,6 +57,7 @@ EvaluateExpression ExpressionMemory::evaluate(const Force& force, Energies energ
   op.periodic = !slots_.patch_grid.is_open();
   op.slots = slots_.slots();
   op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
+  op.energy_kind = force.energy_kind;
   op.step = slots_.step.data();
   op.faults = slots_.faults.data();
   return op;

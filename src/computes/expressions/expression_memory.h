@@ -14,16 +14,18 @@ namespace quiltmd {
 
 class ExpressionMemory final : public ForceFamily {
  public:
-  explicit ExpressionMemory(const SlotMemory& slots);
+  // `own_energies`: the first of those with names of their own.
+  ExpressionMemory(const SlotMemory& slots, int own_energies);
 
   void set_plan(const RankPlan& /*plan*/) override {}  // atoms are found by their index
   std::vector<Work> step_work(Energies energies) override;
   std::vector<Handover> handovers() override;
+  void take_constants() override;
   size_t bytes() const override { return make_.bytes(); }
 
  private:
   struct Force {
-    int atoms_per_term, parameters_per_term;
+    int atoms_per_term, parameters_per_term, energy_kind;
     Buffer<double> constants, parameters;
     Buffer<ExpressionVariable> variables;
     Buffer<int32_t> atoms, shared_place;

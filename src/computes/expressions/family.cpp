@@ -5,13 +5,14 @@
 namespace quiltmd {
 
 Family expressions_family() {
-  return {
-      .forces = "custom forces",
-      .acts = [](const System& system,
-                 const NonbondedSettings&) { return !system.expressions.empty(); },
-      .make =
-          [](const FamilySetup& setup) { return std::make_unique<ExpressionMemory>(setup.slots); },
-      .add_reference = reference_expressions};
+  return {.forces = "custom forces",
+          .acts = [](const System& system,
+                     const NonbondedSettings&) { return !system.expressions.empty(); },
+          .make =
+              [](const FamilySetup& setup) {
+                return std::make_unique<ExpressionMemory>(setup.slots, setup.custom_energies);
+              },
+          .add_reference = reference_expressions};
 }
 
 }  // namespace quiltmd

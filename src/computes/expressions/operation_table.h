@@ -18,6 +18,8 @@ struct Lanes {
   double* to;
   const double *a, *b, *c;
   const Box* box;
+  const double* tables;
+  int table_size;
 };
 using LaneLoop = void (*)(const Lanes&);
 
@@ -32,6 +34,13 @@ void two_arguments(const Lanes& x) {
 template <auto function>
 void three_arguments(const Lanes& x) {
   for (int k = 0; k < kLanes; ++k) x.to[k] = function(x.a[k], x.b[k], x.c[k]);
+}
+// The number at a place of the tables; no number where there is none.
+inline void lookup(const Lanes& x) {
+  for (int k = 0; k < kLanes; ++k) {
+    const bool is_there = x.a[k] >= 0 && x.a[k] < x.table_size;
+    x.to[k] = is_there ? x.tables[static_cast<int>(x.a[k])] : std::nan("");
+  }
 }
 // A component of the nearest image of a vector.
 template <int axis>
@@ -80,6 +89,7 @@ inline constexpr ExpressionOperation kExpressionOperations[] = {
     {"step", 1, one_argument<[](double a) { return (a >= 0) ? 1.0 : 0.0; }>},
     {"delta", 1, one_argument<[](double a) { return a == 0 ? 1.0 : 0.0; }>},
     {"select", 3, three_arguments<[](double a, double b, double c) { return a != 0 ? b : c; }>},
+    {"lookup", 1, lookup},
     {"image_x", 3, nearest_component<0>},
     {"image_y", 3, nearest_component<1>},
     {"image_z", 3, nearest_component<2>}};

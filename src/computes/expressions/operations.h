@@ -54,13 +54,14 @@ struct EvaluateExpression {
   bool periodic;
   Slots slots;
   int64_t* energy;
+  int energy_kind;
   const int64_t* step;
   Faults* faults;  // blowup where a term has no finite energy or force
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, of, view.constants, view.variables, view.parameters);
-    QMD_USES(kRead, view.program.steps, view.program.outputs, atoms, shared_place, shared,
-             conditions);
+    QMD_USES(kRead, view.program.steps, view.program.outputs, view.program.tables, atoms,
+             shared_place, shared, conditions);
     QMD_USES(kRead, extent(step, 1));
     QMD_USES(kAdd, slots.force, energy);
     Faults::reports(uses, faults);

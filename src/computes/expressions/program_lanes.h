@@ -15,13 +15,17 @@ struct ProgramView {
   const ExpressionStep* steps;
   const int32_t* outputs;
   int step_count, output_count, registers;
+  const double* tables;
+  int table_size;
 
   explicit ProgramView(const ExpressionProgram& program)
       : steps(program.steps.data()),
         outputs(program.outputs.data()),
         step_count(static_cast<int>(program.steps.size())),
         output_count(static_cast<int>(program.outputs.size())),
-        registers(program.registers) {}
+        registers(program.registers),
+        tables(program.tables.data()),
+        table_size(static_cast<int>(program.tables.size())) {}
   ProgramView() = default;
 };
 
@@ -40,8 +44,8 @@ class ProgramLanes {
     for (int s = 0; s < program_.step_count; ++s) {
       const ExpressionStep& step = program_.steps[s];
       const auto& [a, b, c] = step.from;
-      kExpressionOperations[step.operation].loop(
-          {lanes(step.to), lanes(a), lanes(b), lanes(c), box_});
+      kExpressionOperations[step.operation].loop({lanes(step.to), lanes(a), lanes(b), lanes(c),
+                                                  box_, program_.tables, program_.table_size});
     }
   }
   int outputs() const { return program_.output_count; }

@@ -3,15 +3,22 @@
 #pragma once
 
 #include "computes/expressions/program_lanes.h"
+#include "decomposition/energies.h"
 #include "device/buffer_maker.h"
 
 namespace quiltmd {
+
+// The accumulator of the energy of a force; `own`: the first of those with names of their own.
+inline int energy_kind(const CustomForce& force, int own) {
+  return force.energy < 0 ? kCustom : own + force.energy;
+}
 
 class ProgramMemory {
  public:
   ProgramMemory(BufferMaker& make, const ExpressionProgram& program)
       : steps_(make.filled(program.steps)),
         outputs_(make.filled(program.outputs)),
+        tables_(make.filled(program.tables)),
         registers_(program.registers) {}
 
   ProgramView view() const {
@@ -21,12 +28,15 @@ class ProgramMemory {
     view.step_count = static_cast<int>(steps_.size());
     view.output_count = static_cast<int>(outputs_.size());
     view.registers = registers_;
+    view.tables = tables_.data();
+    view.table_size = static_cast<int>(tables_.size());
     return view;
   }
 
  private:
   Buffer<ExpressionStep> steps_;
   Buffer<int32_t> outputs_;
+  Buffer<double> tables_;
   int registers_;
 };
 

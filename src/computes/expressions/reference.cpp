@@ -20,7 +20,7 @@ void reference_expressions(const ReferenceInput& in, Evaluation& out) {
         out.forces[static_cast<size_t>(atom)] += value.direct[k] + internal;
         last -= internal;
       }
-      out.energy[kCustom] += value.energy;
+      out.energy_of(force) += value.energy;
       out.add_virial(value.virial);
     }
   }

@@ -26,7 +26,8 @@ Family pair_expressions_family() {
                      const NonbondedSettings&) { return !system.pair_expressions.empty(); },
           .make =
               [](const FamilySetup& setup) {
-                return std::make_unique<PairExpressionMemory>(setup.slots, setup.lists());
+                return std::make_unique<PairExpressionMemory>(setup.slots, setup.lists(),
+                                                              setup.custom_energies);
               },
           .add_reference = reference_pair_expressions,
           .refuse_unsuited = refuse_unsuited};

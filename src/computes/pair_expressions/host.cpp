@@ -39,7 +39,7 @@ class Pairs {
   }
   void finish() {
     if (!op_.energy) return;
-    add_to(op_.energy[kCustom], energy_);
+    add_to(op_.energy[op_.energy_kind], energy_);
     for (int v = 0; v < Symmetric::kParts; ++v) add_to(op_.energy[kVirial + v], virial_[v]);
   }
 

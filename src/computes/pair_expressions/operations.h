@@ -29,13 +29,14 @@ struct EvaluatePairExpression {
   double cutoff2;
   ProgramView program;
   int64_t* energy;
+  int energy_kind;
   const int64_t* step;
   Faults* faults;  // blowup where a pair has no finite energy or force
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, slots.local, slots.low, slots.atom, lists, extent(end, 1), entries, masks);
     QMD_USES(kRead, exact_shifts, constants, parameters, first_sets, second_sets);
-    QMD_USES(kRead, program.steps, program.outputs, extent(step, 1));
+    QMD_USES(kRead, program.steps, program.outputs, program.tables, extent(step, 1));
     QMD_USES(kAdd, slots.force, energy);
     Faults::reports(uses, faults);
     QMD_USES(kNone, slots);

@@ -3,12 +3,19 @@
 
 namespace quiltmd {
 
-PairExpressionMemory::PairExpressionMemory(const SlotMemory& slots, const ListMemory& lists)
+PairExpressionMemory::PairExpressionMemory(const SlotMemory& slots, const ListMemory& lists,
+                                           int own_energies)
     : slots_(slots), lists_(lists), make_(slots.device) {
   for (const PairExpression& from : slots.system.pair_expressions)
-    forces_.push_back({from.parameters_per_atom, from.cutoff, make_.filled(from.constants),
-                       make_.filled(from.parameters), make_.filled(from.first),
-                       make_.filled(from.second), ProgramMemory(make_, from.program)});
+    forces_.push_back({from.parameters_per_atom, energy_kind(from, own_energies), from.cutoff,
+                       make_.filled(from.constants), make_.filled(from.parameters),
+                       make_.filled(from.first), make_.filled(from.second),
+                       ProgramMemory(make_, from.program)});
+}
+
+void PairExpressionMemory::take_constants() {
+  for (size_t f = 0; f < forces_.size(); ++f)
+    forces_[f].constants.upload(slots_.system.pair_expressions[f].constants);
 }
 
 std::vector<Work> PairExpressionMemory::step_work(Energies energies) {
@@ -49,6 +56,7 @@ EvaluatePairExpression PairExpressionMemory::evaluate(const Force& force, Part p
   op.cutoff2 = force.cutoff * force.cutoff;
   op.program = force.program.view();
   op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
+  op.energy_kind = force.energy_kind;
   op.step = slots_.step.data();
   op.faults = slots_.faults.data();
   return op;

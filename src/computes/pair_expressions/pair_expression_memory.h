@@ -13,15 +13,17 @@ namespace quiltmd {
 
 class PairExpressionMemory final : public ForceFamily {
  public:
-  PairExpressionMemory(const SlotMemory& slots, const ListMemory& lists);
+  // `own_energies`: the first of those with names of their own.
+  PairExpressionMemory(const SlotMemory& slots, const ListMemory& lists, int own_energies);
 
   void set_plan(const RankPlan& /*plan*/) override {}  // the lists follow it
   std::vector<Work> step_work(Energies energies) override;
+  void take_constants() override;
   size_t bytes() const override { return make_.bytes(); }
 
  private:
   struct Force {
-    int parameters_per_atom;
+    int parameters_per_atom, energy_kind;
     double cutoff;
     Buffer<double> constants, parameters;
     Buffer<uint64_t> first_sets, second_sets;

@@ -20,7 +20,7 @@ void add_pairs(const ReferenceInput& in, const PairExpression& force,
       if (std::binary_search(excluded.begin(), excluded.end(), std::array{j, i})) continue;
       const PairValue value = evaluate_pair(force, i, j, r);
       const Vec3d pull = (-value.slope / r) * d;
-      out.energy[kCustom] += value.energy;
+      out.energy_of(force) += value.energy;
       out.forces[static_cast<size_t>(i)] += pull;
       out.forces[static_cast<size_t>(j)] -= pull;
       Symmetric virial{};
