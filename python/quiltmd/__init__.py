@@ -20,6 +20,7 @@ Units everywhere: nm, ps, amu, kJ/mol, elementary charge, kelvin.
 import ast
 from importlib import import_module
 from importlib.util import find_spec
+from re import findall
 
 
 def _modules_of_names() -> dict[str, str]:
@@ -44,9 +45,16 @@ def __getattr__(name: str) -> object:
     elif find_spec(f"{__name__}.{name}") is not None:
         found = import_module(f".{name}", __name__)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_alike(name)}")
     globals()[name] = found
     return found
+
+
+def _alike(name: str) -> str:
+    """The names that end with the same word, as those of other programs may: DCDReporter."""
+    words = findall("[A-Z][a-z]+$", name)
+    alike = [own for own in __all__ if words and own.endswith(words[0])]
+    return f"; there is {', '.join(alike)}" if alike else ""
 
 
 def __dir__() -> list[str]:

@@ -72,3 +72,5 @@ def test_names_of_the_package_are_those_of_its_stub() -> None:
         assert getattr(quiltmd, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'Sytem'"):
         _ = quiltmd.Sytem
+    with pytest.raises(AttributeError, match=r"; there is .*LogReporter, .*TrajectoryReporter$"):
+        _ = quiltmd.DCDReporter

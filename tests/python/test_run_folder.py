@@ -545,6 +545,20 @@ def test_a_minimisation_says_whether_it_converged(
     assert "(converged)" in text
 
 
+def test_a_minimisation_begins_where_constraints_hold(
+    inputs: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not at the given positions, whose potential may be lower."""
+
+    class Constrained(FakeEngine):
+        def minimize(self, tolerance: float, max_iterations: int, watch: Any = None) -> Any:
+            watch(0, 7.0, 1e3)
+            return {"potential": 5.0, "largest_force": 99.0, "iterations": 1, "converged": True}
+
+    runner.start(make_config(inputs, tmp_path / "out", run__minimize=True), engine=Constrained)
+    assert "minimised in 1 iterations: potential 7.0 -> 5.0 kJ/mol" in capsys.readouterr().err
+
+
 def test_a_minimisation_ends_where_the_settings_say(inputs: Any, tmp_path: Path) -> None:
     asked: list[tuple[float, int]] = []
 

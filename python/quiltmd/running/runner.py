@@ -252,10 +252,11 @@ def _from_the_start(run: _Run, state: State) -> Outcome:
 
 def _minimize(run: _Run) -> None:
     simulation = run.simulation
-    before = simulation.energies()["potential"]
+    potentials: list[float] = []  # the first is that of positions that satisfy the constraints
     with MinimizeProgress() as progress:
 
         def watch(iteration: int, potential: float, largest_force: float) -> bool:
+            potentials.append(potential)
             progress.update(iteration, potential, largest_force)
             return bool(run.stopping)
 
@@ -267,6 +268,7 @@ def _minimize(run: _Run) -> None:
         )
     if run.stopping:
         return
+    before = next(iter(potentials), found["potential"])
     end = (
         "converged"
         if found["converged"]
