@@ -39,7 +39,8 @@ struct Header {
 };
 
 // A connection to one other rank. What it sends never waits for the other end: what the socket does
-// not take at once is kept, and flushed later.
+// not take at once is kept, and flushed later. If the other end is gone, that is told by `receive` alone,
+// after all that the other rank has said before, such as whose failure made it end.
 class Peer {
  public:
   explicit Peer(int socket) : socket_(socket) {}
@@ -53,15 +54,14 @@ class Peer {
     if (socket_ >= 0) ::shutdown(socket_, SHUT_RDWR);
   }
 
-  enum class Sent { kAll, kSome, kNever };  // kNever: the other end is gone
-  Sent send(const Header& header, Payload payload) {
+  void send(const Header& header, Payload payload) {
     const std::lock_guard lock(sending_);
     outgoing_.push_back({header, std::move(payload), 0});
-    return outgoing_.size() > 1 ? Sent::kSome : write();
+    if (outgoing_.size() == 1) write();
   }
-  Sent flush() {
+  void flush() {
     const std::lock_guard lock(sending_);
-    return write();
+    write();
   }
   bool has_more() const {
     const std::lock_guard lock(sending_);
@@ -110,7 +110,7 @@ class Peer {
   bool in_header() const { return !in_payload_; }
   std::byte* header_bytes() { return reinterpret_cast<std::byte*>(&header_); }
 
-  Sent write() {
+  void write() {
     while (!outgoing_.empty()) {
       Outgoing& first = outgoing_.front();
       const size_t of_header = std::min(first.sent, sizeof first.header);
@@ -123,11 +123,11 @@ class Peer {
       both.msg_iovlen = std::size(parts);
       const ssize_t taken = ::sendmsg(socket_, &both, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (taken < 0 && errno == EINTR) continue;
-      if (taken < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::kSome : Sent::kNever;
+      if (taken < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      if (taken < 0) return outgoing_.clear();
       first.sent += static_cast<size_t>(taken);
       if (first.sent == sizeof first.header + first.payload.size()) outgoing_.pop_front();
     }
-    return Sent::kAll;
   }
 
   const int socket_;
@@ -207,13 +207,8 @@ class StreamTransport final : public Transport {
   Peer& peer(int rank) { return *peers_[static_cast<size_t>(rank)]; }
 
   void put(int to, const Header& header, Payload payload) {
-    const Peer::Sent sent = peer(to).send(header, std::move(payload));
-    if (sent == Peer::Sent::kNever) fail(to, "has ended");
-    if (sent == Peer::Sent::kSome) wake_helper();
-  }
-
-  void flush(int to) {
-    if (peer(to).flush() == Peer::Sent::kNever) fail(to, "has ended");
+    peer(to).send(header, std::move(payload));
+    if (peer(to).has_more()) wake_helper();
   }
 
   void fail(int rank, const std::string& how) { fail("rank " + std::to_string(rank) + " " + how); }
@@ -243,7 +238,7 @@ class StreamTransport final : public Transport {
     }
     if (::poll(ends_.data(), ends_.size(), milliseconds) <= 0) return;
     for (size_t r = 0; r < peers_.size(); ++r) {
-      if (ends_[r].revents & POLLOUT) flush(static_cast<int>(r));
+      if (ends_[r].revents & POLLOUT) peers_[r]->flush();
       if (ends_[r].revents & ~POLLOUT) open_[r] = read_from(static_cast<int>(r));
     }
   }
@@ -281,8 +276,8 @@ class StreamTransport final : public Transport {
     auto next_heartbeat = Clock::now();
     while (!ending_) {
       wait_to_flush();
-      for (size_t r = 0; r < peers_.size(); ++r)
-        if (peers_[r]->has_more()) flush(static_cast<int>(r));
+      for (const auto& peer : peers_)
+        if (peer->has_more()) peer->flush();
       if (Clock::now() < next_heartbeat) continue;
       next_heartbeat = Clock::now() + kHeartbeatInterval;
       for (const auto& peer : peers_)
