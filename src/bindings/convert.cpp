@@ -504,6 +504,7 @@ RunSettings run_from(const nb::dict& d) {
                       value<double>(d, "patience"),
                       LinkSettings{run.route, value<std::vector<int>>(d, "machines"),
                                    value<std::string>(d, "nccl")}};
+    if (d.contains("ucx")) run.own->ucx = value<std::string>(d, "ucx");
     run.of_node = value<int>(d, "of_node");
   }
   return run;

@@ -126,8 +126,10 @@ MessageRoute message_route_named(const std::string& name) {
   if (name == "auto") return MessageRoute::kAuto;
   if (name == "peer") return MessageRoute::kPeer;
   if (name == "nccl") return MessageRoute::kNccl;
-  if (name == "staged" || name == "unix" || name == "tcp") return MessageRoute::kStaged;
-  throw Error("unknown transport '" + name + "': choose auto, peer, nccl, staged, unix or tcp");
+  if (name == "staged" || name == "unix" || name == "tcp" || name == "ucx")
+    return MessageRoute::kStaged;
+  throw Error("unknown transport '" + name +
+              "': choose auto, peer, nccl, staged, unix, tcp or ucx");
 }
 
 bool kernels_exchange(MessageRoute route, const std::vector<std::unique_ptr<Device>>& devices) {

@@ -38,7 +38,7 @@ void check_device_can(const std::string& name, const System& system,
 // not if ranks share a GPU, whose kernels may not run at the same time.
 enum class MessageRoute { kAuto, kPeer, kNccl, kStaged };
 // The route for a name given by the user: "auto", "peer", "nccl", "staged", or between processes "unix",
-// "tcp". Throws Error for another name.
+// "tcp", "ucx". Throws Error for another name.
 MessageRoute message_route_named(const std::string& name);
 
 // Whether kernels of ranks of this process exchange messages by this route. Throws Error where kPeer is impossible.

@@ -23,9 +23,16 @@
 #include "schedule/step_messages.h"
 #include "transport/local/local_transport.h"
 #include "transport/stream/stream_transport.h"
+#include "transport/ucx/ucx_transport.h"
 
 namespace quiltmd {
 namespace {
+
+std::unique_ptr<Transport> make_transport(const OwnRank& own, int ranks) {
+  auto sockets = make_stream_transport(own.rank, own.sockets, own.patience);
+  if (!own.ucx) return sockets;
+  return make_ucx_transport(own.rank, ranks, std::move(sockets), *own.ucx);
+}
 
 std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
   std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
@@ -60,8 +67,7 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   // Known now, behind a socket.
   check_device_can(devices_.front()->describe().kind, system_, nonbonded);
   take_external();
-  if (run.own)
-    transport_.push_back(make_stream_transport(run.own->rank, run.own->sockets, run.own->patience));
+  if (run.own) transport_.push_back(make_transport(*run.own, run.ranks));
 }
 
 Engine::~Engine() = default;

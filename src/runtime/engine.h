@@ -29,6 +29,8 @@ struct OwnRank {
   std::vector<int> sockets;
   double patience = 20;  // seconds that another process may be silent before it has failed
   LinkSettings links = {};
+  // Where UCX carries what the host sends: the path of its library; empty: where the system finds it.
+  std::optional<std::string> ucx = {};
 };
 
 struct RunSettings {

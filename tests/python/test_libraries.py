@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where NCCL is looked for: a wheel goes before the system."""
+"""Where NCCL and UCX are looked for: a wheel goes before the system."""
 
 from __future__ import annotations
 
@@ -7,26 +7,32 @@ from pathlib import Path
 
 import pytest
 
-from quiltmd.engine import nccl
+from quiltmd.engine.libraries import NCCL, UCX, Library
+
+BOTH = pytest.mark.parametrize("library", [NCCL, UCX], ids=["nccl", "ucx"])
 
 
-def wheel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def wheel(library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As pip unpacks it: `nvidia` is no package of its own."""
-    library = folder / "nvidia" / "nccl" / "lib" / "libnccl.so.2"
-    library.parent.mkdir(parents=True)
-    library.touch()
+    path = folder.joinpath(*library.package.split("."), "lib", library.name)
+    path.parent.mkdir(parents=True)
+    path.touch()
     monkeypatch.syspath_prepend(str(folder))
-    return library
+    return path
 
 
-def test_a_wheel_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    library = wheel(tmp_path, monkeypatch)
-    assert nccl.library_path() == str(library)
-    assert "quiltmd[nccl]" in nccl.why_none()  # it is no library
-
-
-def test_without_a_wheel_the_system_is_asked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@BOTH
+def test_a_wheel_is_found(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wheel(tmp_path, monkeypatch).unlink()
-    assert nccl.library_path() == ""
+    path = wheel(library, tmp_path, monkeypatch)
+    assert library.path() == str(path)
+    assert f"quiltmd[{library.extra}]" in library.why_none()  # it is no library
+
+
+@BOTH
+def test_without_a_wheel_the_system_is_asked(
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(library, tmp_path, monkeypatch).unlink()
+    assert library.path() == ""

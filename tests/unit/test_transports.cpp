@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "check.h"
+#include "math/error.h"
 #include "transport/local/local_transport.h"
 #include "transport/stream/stream_transport.h"
+#include "transport/ucx/ucx_transport.h"
 
 using namespace quiltmd;
 
@@ -63,11 +65,36 @@ Ends streams(std::array<int, 2> (*sockets)(), double patience) {
   return ends;
 }
 
+// With UCX beside the sockets: of the path in QUILTMD_UCX, or the system's.
+Ends by_ucx(Ends sockets) {
+  const char* const path = std::getenv("QUILTMD_UCX");
+  Ends ends;
+  for (int r = 0; r < kRanks; ++r)
+    ends.push_back(make_ucx_transport(r, kRanks, std::move(sockets[static_cast<size_t>(r)]),
+                                      path ? path : ""));
+  return ends;
+}
+
 constexpr double kPatience = 60;
+Ends unix_streams() { return streams(unix_sockets, kPatience); }
+Ends tcp_streams() { return streams(tcp_sockets, kPatience); }
+Ends ucx() { return by_ucx(unix_streams()); }
+
 const std::pair<const char*, std::function<Ends()>> kTransports[] = {
     {"local", [] { return make_local_transport(kRanks); }},
-    {"unix", [] { return streams(unix_sockets, kPatience); }},
-    {"tcp", [] { return streams(tcp_sockets, kPatience); }}};
+    {"unix", unix_streams},
+    {"tcp", tcp_streams},
+    {"ucx", ucx}};
+
+bool has_ucx() {
+  try {
+    ucx();
+    return true;
+  } catch (const Error& error) {
+    std::printf("without the cases of UCX: %s\n", error.what());
+    return false;
+  }
+}
 
 std::byte byte_of(int from, int64_t sequence, size_t at) {
   return static_cast<std::byte>(static_cast<size_t>(from) * 31 + static_cast<size_t>(sequence) * 7 +
@@ -149,16 +176,14 @@ void a_rank_that_fails_wakes_all(const Ends& ends) {
   for (const auto& end : ends) end->on_failure({});
 }
 
-void the_end_of_a_process_is_told() {
-  for (const auto sockets : {unix_sockets, tcp_sockets}) {
-    Ends ends = streams(sockets, kPatience);
-    ends[1].reset();
-    for (const size_t r : {0u, 2u}) {
-      CHECK(!ends[r]->wait());
-      CHECK(ends[r]->failure() == "rank 1 has ended");
-      ends[r]->send(
-          1, {static_cast<int>(r), 1, 1, Payload(100)});  // does not wait, nor end the process
-    }
+void the_end_of_a_process_is_told(Ends (*make)()) {
+  Ends ends = make();
+  ends[1].reset();
+  for (const size_t r : {0u, 2u}) {
+    CHECK(!ends[r]->wait());
+    CHECK(ends[r]->failure() == "rank 1 has ended");
+    ends[r]->send(1,
+                  {static_cast<int>(r), 1, 1, Payload(100)});  // does not wait, nor end the process
   }
 }
 
@@ -166,11 +191,13 @@ void the_end_of_a_process_is_told() {
 void the_failure_of_another_is_passed_on() {
   const auto from_0_to_1 = unix_sockets(), from_0_to_2 = unix_sockets(),
              from_1_to_2 = unix_sockets();
-  const auto end_0 = make_stream_transport(0, {-1, from_0_to_1[0], from_0_to_2[0]}, kPatience);
+  auto end_0 = make_stream_transport(0, {-1, from_0_to_1[0], from_0_to_2[0]}, kPatience);
   const auto end_2 = make_stream_transport(2, {from_0_to_2[1], from_1_to_2[1], -1}, kPatience);
   ::close(from_0_to_1[1]);  // and rank 1 still says nothing to rank 2
   CHECK(!end_0->wait());
   end_0->close();
+  end_0.reset();  // rank 2 sends to it before it reads why
+  end_2->send(0, {2, 1, 1, Payload(100)});
   CHECK(!end_2->wait());
   CHECK(end_2->failure() == "rank 1 has ended");
   ::close(from_1_to_2[0]);
@@ -192,6 +219,7 @@ void silence_is_noticed() {
 int main() {
   std::vector<test::Case> cases;
   for (const auto& [name, make] : kTransports) {
+    if (name == std::string("ucx") && !has_ucx()) continue;
     const auto ends = std::make_shared<Ends>(make());
     cases.push_back({name, [ends] {
                        everything_arrives(*ends);
@@ -199,7 +227,10 @@ int main() {
                        a_rank_that_fails_wakes_all(*ends);
                      }});
   }
-  cases.push_back({"the end of a process is told", the_end_of_a_process_is_told});
+  for (const auto make : {unix_streams, tcp_streams, ucx})
+    if (make != ucx || has_ucx())
+      cases.push_back(
+          {"the end of a process is told", [make] { the_end_of_a_process_is_told(make); }});
   cases.push_back({"the failure of another is passed on", the_failure_of_another_is_passed_on});
   cases.push_back({"silence is noticed", silence_is_noticed});
   return test::run_all(cases);

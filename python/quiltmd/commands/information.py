@@ -13,7 +13,7 @@ import typer
 
 from ..engine.execution import available_cores
 from ..engine.execution import devices as find_devices
-from ..engine.nccl import why_none
+from ..engine.libraries import NCCL, UCX
 from ..errors import QuiltError
 from ..openmm.files import find_force_field
 from ..running.folder import Folder
@@ -116,7 +116,7 @@ def transports_between(found: list[dict[str, Any]]) -> list[str]:
             used = f"staged, not peer: cuda:{first} has no direct access to cuda:{second}"
         lines.append(f"messages between cuda:{a} and cuda:{b}, in one process: {used}")
     if usable:
-        missing_nccl = why_none()
+        missing_nccl = NCCL.why_none()
         between = f"tcp, not nccl: {missing_nccl}" if missing_nccl else "nccl"
         lines += [
             "messages between GPUs in separate processes: on one machine as above, if a test of "
@@ -125,7 +125,8 @@ def transports_between(found: list[dict[str, Any]]) -> list[str]:
     return [
         *lines,
         "messages between ranks on the CPU, in one process: staged",
-        "messages between processes on CPUs: unix on this machine, tcp between machines",
+        "messages between processes on CPUs: unix on this machine, tcp between machines"
+        + ("" if UCX.why_none() else "; --transport ucx uses UCX instead"),
     ]
 
 

@@ -34,9 +34,9 @@ def _check_name(name: str) -> str:
     return as_spelt(name)
 
 
-Transport = Literal["auto", "peer", "nccl", "staged", "unix", "tcp"]
+Transport = Literal["auto", "peer", "nccl", "staged", "unix", "tcp", "ucx"]
 IN_ONE_PROCESS: tuple[Transport, ...] = ("auto", "peer", "staged")
-BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "peer", "nccl", "unix", "tcp")
+BETWEEN_PROCESSES: tuple[Transport, ...] = ("auto", "peer", "nccl", "unix", "tcp", "ucx")
 _BETWEEN_GPUS = ("peer", "nccl")
 _MOST_RANKS = 64  # where there are fewer cores; of 2,300 atoms they take 1.5 GB
 MeshSharing = Literal["auto", "distributed", "pencils", "replicated"]
@@ -81,7 +81,8 @@ class Execution:
         Message transport.  "peer": kernels write into the memory of the other GPU, of this process
         or of another process of the machine.  "nccl", between processes: from GPU to GPU by NCCL.
         Through the host, as always on CPUs: "staged" in one process, "unix" (Unix sockets) between
-        processes of one machine, or "tcp".  "auto": the fastest transport for each pair of ranks;
+        processes of one machine, "tcp", or, if it is installed, "ucx": UCX, which uses InfiniBand,
+        RoCE, shared memory or TCP.  "auto": the fastest transport for each pair of ranks;
         if one pair needs the host (such as two ranks on one GPU), all messages go through the host.
     mesh:
         How ranks share the Fourier transforms of PME: "distributed", a slab of planes on each rank;

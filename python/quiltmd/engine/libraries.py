@@ -1,34 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Location of NVIDIA's NCCL, for messages between GPUs of several hosts.
+"""Locations of libraries that carry messages between hosts, if they are installed.
 
-The core opens it when a run needs it; a wheel beside this package (nvidia-nccl-cu13 or -cu12) goes
-before what the system has.
+The core opens them when a run needs them; a wheel beside this package goes before what the system
+has.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from ctypes import CDLL
+from dataclasses import dataclass
 from pathlib import Path
 
-_NAME = "libnccl.so.2"
 
+@dataclass(frozen=True)
+class Library:
+    """A library of a wheel, or of the system.
 
-def library_path() -> str:
-    """Path of the library of a wheel; empty where there is none, and the system has to find it."""
-    try:
-        found = importlib.util.find_spec("nvidia.nccl")
-    except ModuleNotFoundError:
+    Attributes
+    ----------
+    name:
+        Name of its file.
+    package:
+        Package of the wheel, whose folder `lib` has it.
+    extra:
+        Extra of this package that installs the wheel.
+    """
+
+    name: str
+    package: str
+    extra: str
+
+    def path(self) -> str:
+        """Path of the library of a wheel; empty if there is none, and the system has to find it."""
+        try:
+            found = importlib.util.find_spec(self.package)
+        except ModuleNotFoundError:
+            return ""
+        folders = [] if found is None else found.submodule_search_locations or []
+        paths = [Path(folder) / "lib" / self.name for folder in folders]
+        return next((str(path) for path in paths if path.exists()), "")
+
+    def why_none(self) -> str:
+        """Why there is no library to open; empty if there is one."""
+        try:
+            CDLL(self.path() or self.name)
+        except OSError:
+            return f"there is no {self.name} (pip install 'quiltmd[{self.extra}]')"
         return ""
-    folders = [] if found is None else found.submodule_search_locations or []
-    paths = [Path(folder) / "lib" / _NAME for folder in folders]
-    return next((str(path) for path in paths if path.exists()), "")
 
 
-def why_none() -> str:
-    """Why there is no library to open; empty where there is one."""
-    try:
-        CDLL(library_path() or _NAME)
-    except OSError:
-        return f"there is no {_NAME} (pip install 'quiltmd[nccl]')"
-    return ""
+NCCL = Library("libnccl.so.2", "nvidia.nccl", "nccl")  # between GPUs
+UCX = Library("libucp.so.0", "libucx", "ucx")  # between processors

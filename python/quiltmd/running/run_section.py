@@ -80,7 +80,8 @@ class RunSection(Section):
         default=Execution.transport,
         description="Message transport between ranks. From GPU to GPU: peer (kernels write to "
         "the other GPU's memory) or, between processes, nccl. Through the host: staged (in one "
-        "process), unix (processes of one machine) or tcp. auto: the fastest that works.",
+        "process), unix (processes of one machine), tcp, or ucx (UCX, for InfiniBand and RoCE). "
+        "auto: the fastest that works, without ucx.",
     )
     mesh: Annotated[MeshSharing, OnResume.MAY_CHANGE] = Field(
         default=Execution.mesh,

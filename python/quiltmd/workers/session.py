@@ -24,7 +24,7 @@ from ..engine.core import Captured, Engine, EngineFactory, load_core
 from ..engine.execution import Execution, devices, is_gpu
 from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
-from ..engine.nccl import library_path
+from ..engine.libraries import NCCL, UCX
 from ..engine.places import parse_place
 from ..errors import BoxError, LostError, QuiltError, SimulationError
 from ..version import package_version
@@ -245,7 +245,8 @@ class Session:
             "patience": silence,
             "transport": transport,
             "machines": [machines.index(machine) for machine in machines],
-            "nccl": library_path(),
+            "nccl": NCCL.path(),
+            **({"ucx": UCX.path()} if transport == "ucx" else {}),
         }
 
     def _contribute(self, **contents: bool) -> None:
