@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <memory>
-#include <string>
 
 #include "computes/nonbonded_settings.h"
 #include "computes/three_body/reference.h"
@@ -44,9 +43,7 @@ Family three_body_family() {
           .add_reference = reference_three_body,
           .refuse_unsuited = refuse_unsuited,
           .full_shell = true,
-          .exact_positions = true,
-          // Their kernels have not run on a GPU yet.
-          .only_on_cpu = [](const System&) { return std::string("three-body potentials"); }};
+          .exact_positions = true};
 }
 
 }  // namespace quiltmd
