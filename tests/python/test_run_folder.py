@@ -247,6 +247,7 @@ OTHERWISE: dict[str, Any] = {
     "output.log_every": 3,
     "output.log_terms": True,
     "output.log_box": True,
+    "output.thermo": "real",
     "output.trajectory_every": 3,
 }
 

@@ -135,11 +135,7 @@ class ReplicaExchange:
         self.iteration = 0
         self.walkers = np.arange(len(states), dtype=np.int32)
         self.all_energies = all_energies
-        scales = {state.scale for state in states}
-        self._one_hamiltonian = len(scales) == 1 and all(one is systems[0] for one in systems)
-        evaluates = not self._one_hamiltonian and self._rows is None and self._windows is None
-        self._evaluates_all = evaluates and all_energies
-        self._evaluates_pairs = evaluates and not all_energies
+        self._choose_evaluations(systems)
         self._groups = _groups(len(states), len(devices), together)
         several = len(self._groups) > 1
         # Partners have a thread, which may wait for one more of each of them.
@@ -165,6 +161,14 @@ class ReplicaExchange:
             each = self.simulations[0].describe()["bytes_per_atom"] * systems[0].atoms
             check_memory(len(states), own.count(own[0]), each)
         self.simulations += [make(k) for k in range(1, len(states))]
+
+    def _choose_evaluations(self, systems: Sequence[System]) -> None:
+        """Which energies need further evaluations: none if one gives those of all states."""
+        scales = {state.scale for state in self.states}
+        self._one_hamiltonian = len(scales) == 1 and all(one is systems[0] for one in systems)
+        evaluates = not self._one_hamiltonian and self._rows is None and self._windows is None
+        self._evaluates_all = evaluates and self.all_energies
+        self._evaluates_pairs = evaluates and not self.all_energies
 
     def draw_velocities(self) -> None:
         """New velocities in each state, at its temperature."""

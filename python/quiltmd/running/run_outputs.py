@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
+from itertools import chain
 
 from ..lammps.thermo import ThermoReporter
 from ..outputs.checkpoint import Checkpoint
 from ..outputs.collective import CollectiveReporter
+from ..outputs.files import Mark
 from ..outputs.free_energy import StateEnergyReporter
 from ..outputs.reporters import (
     CheckpointReporter,
@@ -35,48 +38,67 @@ def open_outputs(
     stack: ExitStack,
 ) -> list[Output]:
     """Log, tables, and trajectories; continued where a run is resumed."""
-    output = config.output
-    after = None if resumed is None else resumed.state.step
-    marks = {} if resumed is None else resumed.outputs
     outputs: list[Output] = []
-    if output.log_every:
-        terms = simulation.terms() if output.log_terms else ()
-        mark = marks.get(folder.log.name)
-        log = LogReporter(
-            folder.log,
-            output.log_every,
-            after,
-            mark,
-            terms=terms,
-            box=output.log_box,
-            groups=len(config.bath),
-        )
-        log.start_clock(simulation)
-        stack.callback(log.close)
-        outputs.append(log)
-    if output.log_every and output.thermo is not None:
-        mark = marks.get(folder.thermo.name)
-        thermo = ThermoReporter(folder.thermo, output.log_every, output.thermo, mark)
-        stack.callback(thermo.close)
-        outputs.append(thermo)
-    if output.log_every and simulation.system.collective is not None:
+    for output in chain(
+        _logs(config, folder, simulation, hills, resumed),
+        _state_energies(config, folder, simulation, resumed),
+        _trajectories(config, folder, simulation, resumed),
+    ):
+        stack.callback(output.close)
+        outputs.append(output)
+    return outputs
+
+
+def _logs(
+    config: Config,
+    folder: Folder,
+    simulation: Simulation,
+    hills: Hills | None,
+    resumed: Checkpoint | None,
+) -> Iterator[Output]:
+    """Tables at the interval of the log."""
+    output, every = config.output, config.output.log_every
+    after, marks = _end_of(resumed)
+    if not every:
+        return
+    log = LogReporter(
+        folder.log,
+        every,
+        after,
+        marks.get(folder.log.name),
+        terms=simulation.terms() if output.log_terms else (),
+        box=output.log_box,
+        groups=len(config.bath),
+    )
+    log.start_clock(simulation)
+    yield log
+    if output.thermo is not None:
+        yield ThermoReporter(folder.thermo, every, output.thermo, marks.get(folder.thermo.name))
+    if simulation.system.collective is not None:
         path = folder.collective
-        values = CollectiveReporter(
-            path, output.log_every, simulation, after, marks.get(path.name), hills
-        )
-        stack.callback(values.close)
-        outputs.append(values)
-    if config.alchemy is not None and config.alchemy.switching is None:
-        every = config.alchemy.every
-        for path in folder.states:
-            walks = config.alchemy.expanded is not None
-            states = StateEnergyReporter(
-                path, every, simulation, after, marks.get(path.name), walks
-            )
-            stack.callback(states.close)
-            outputs.append(states)
+        yield CollectiveReporter(path, every, simulation, after, marks.get(path.name), hills)
+
+
+def _state_energies(
+    config: Config, folder: Folder, simulation: Simulation, resumed: Checkpoint | None
+) -> Iterator[Output]:
+    """Energies of alchemical states."""
+    alchemy = config.alchemy
+    if alchemy is None or alchemy.switching is not None:
+        return
+    after, marks = _end_of(resumed)
+    walks = alchemy.expanded is not None
+    for path in folder.states:
+        mark = marks.get(path.name)
+        yield StateEnergyReporter(path, alchemy.every, simulation, after, mark, walks)
+
+
+def _trajectories(
+    config: Config, folder: Folder, simulation: Simulation, resumed: Checkpoint | None
+) -> Iterator[Output]:
+    after, marks = _end_of(resumed)
     for name, section in config.trajectories().items():
-        frames = TrajectoryReporter(
+        yield TrajectoryReporter(
             folder.path / name,
             section.every,
             simulation,
@@ -85,9 +107,11 @@ def open_outputs(
             **section.model_dump(exclude={"file", "every"}),
             carried=None if resumed is None else resumed.carried.get(name),
         )
-        stack.callback(frames.close)
-        outputs.append(frames)
-    return outputs
+
+
+def _end_of(resumed: Checkpoint | None) -> tuple[int | None, dict[str, Mark]]:
+    """The step after which a resumed run continues, and the ends of its files by name."""
+    return (None, {}) if resumed is None else (resumed.state.step, resumed.outputs)
 
 
 def make_reporters(
