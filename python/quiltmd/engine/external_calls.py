@@ -78,7 +78,10 @@ class ExternalCalls:
             "atoms": self.atoms.tolist(),
             "update_every": self.force.update_every,
             "uses_gpu": bool(self.force.uses_gpu),
-            "compute": self.compute,
+            "compute": self.ask,
+            "check": self.check,
+            "uses_box": bool(self.force.uses_box),
+            "outside": bool(self.force.outside),
             "update": self.update,
             "launch": self.launch if works_on_gpu(self.force) else None,
             "fail": self._fail,
@@ -87,16 +90,19 @@ class ExternalCalls:
     def try_twice(self, step: int, positions: F64, box: F64 | None) -> None:
         """Notes whether the same input gives the same bits, and whether it gives a virial."""
         own = positions[self.atoms]
-        given = self._call("compute", step, own.copy(), box)
-        first = self._checked(step, own, given)
+        given = self.ask(step, own.copy(), box)
+        first = self.check(step, own, given)
         second = self.compute(step, own.copy(), box)
         self.has_virial |= len(given) == 3
         self.is_deterministic = _bits(first) == _bits(second)
 
     def compute(self, step: int, positions: F64, box: F64 | None) -> tuple[float, F64, list[float]]:
         """Energy, forces and virial."""
-        given = self._call("compute", step, positions.copy(), box)
-        return self._checked(step, positions, given)
+        return self.check(step, positions, self.ask(step, positions.copy(), box))
+
+    def ask(self, step: int, positions: F64, box: F64 | None) -> Any:
+        """What the function returns."""
+        return self._call("compute", step, positions, box)
 
     def launch(self, step: int, *arrays: Any) -> None:
         """Has it compute on a GPU."""
@@ -144,7 +150,11 @@ class ExternalCalls:
                 f"{method} took {seconds:.3g} s, more than its timeout of {limit:g} s",
             )
 
-    def _checked(self, step: int, positions: F64, given: Any) -> tuple[float, F64, list[float]]:
+    def check(self, step: int, positions: F64, given: Any) -> tuple[float, F64, list[float]]:
+        """What the function returned, as numbers; ExternalForceError if it is invalid.
+
+        The core takes an energy and an array that are surely valid without this.
+        """
         if not isinstance(given, tuple) or len(given) not in (2, 3):
             self._fail(
                 step,
