@@ -65,6 +65,8 @@ class TorchForce(ExternalForce):
         self.atoms, self.name, self.outside = atoms, name, outside
         self._length, self._energy = sizes_of(length, unit, "TorchForce")
         self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        if self._device == torch.device("cuda"):  # the current one, which a run changes
+            self._device = torch.device("cuda", 0)
         self.uses_gpu = self._device.type != "cpu"
         self._model = load_model(model, self._device) if isinstance(model, str | Path) else model
         self._place(self._device)

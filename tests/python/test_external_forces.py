@@ -210,6 +210,24 @@ def test_redone_epochs_update_once_and_in_order(water: tuple[System, State], kin
     assert quiltmd.digest(runs[0].state()) == quiltmd.digest(runs[1].state())
 
 
+def test_lists_and_arrays_have_the_same_bits(water: tuple[System, State]) -> None:
+    """Arrays are checked by the core, all else in Python."""
+
+    class Lists(Springs):
+        name = "springs"
+
+        def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+            energy, forces = super().compute(step, positions, box)
+            return np.array(energy), forces.tolist()
+
+    runs = [simulation(*water, force) for force in (Springs(), Lists())]
+    for run in runs:
+        run.run(10)
+    assert quiltmd.digest(runs[0].state()) == quiltmd.digest(runs[1].state())
+    assert runs[0].energies() == runs[1].energies()
+    assert np.abs(runs[0].virial() - runs[1].virial()).max() < 1e-6
+
+
 def test_minimisation_computes_and_never_updates(water: tuple[System, State]) -> None:
     force = Hills((0, 300))
     run = simulation(*water, force)
