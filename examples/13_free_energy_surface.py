@@ -121,11 +121,11 @@ def of_windows(rows):
 
 
 def compared(name, values, reference):
-    """The surface, shifted to a plain run where this has at least 100 samples in a bin."""
-    sure = (counts >= 100) & np.isfinite(values)
-    if not sure.any():
-        print(f"{name}: too few samples to compare")
-        return values
+    """The surface, shifted to that of the plain run, and how far it is from it.
+
+    In bins with at least a thousandth of the samples of the plain run.
+    """
+    sure = (counts >= 1e-3 * counts.sum()) & np.isfinite(values)
     shift = np.average((values - reference)[sure], weights=counts[sure])
     away = np.abs(values - reference - shift)[sure]
     print(f"{name}: mean {away.mean():.2f}, largest {away.max():.2f} kJ/mol, {sure.sum()} bins")

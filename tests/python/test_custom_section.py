@@ -21,6 +21,7 @@ from quiltmd import (
     QuiltError,
     Tabulated,
 )
+from quiltmd.commands.system_facts import system_facts
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config
 
@@ -117,6 +118,7 @@ def test_forces_are_those_of_python(files: list[Path], tmp_path: Path) -> None:
         for name in ("custom", "phi", "trap", "ends")
         if abs(energies[name]) < 1e-3
     } == {}
+    assert "trap: depth*x^2" in system_facts(found)["custom forces"]
 
 
 def test_a_run_logs_them_and_is_resumed(files: list[Path], tmp_path: Path) -> None:

@@ -76,6 +76,8 @@ def system_facts(system: System) -> dict[str, Any]:
         | {name: rows for name in _BESIDE_TERMS if (rows := len(getattr(system, name)))},
         "Lennard-Jones types": len(np.unique(system.lj_types)),
     }
+    if system.custom is not None:
+        facts["custom forces"] = [f"{one.name}: {one.energy}" for one in system.custom.forces]
     if refused := _refused(system):
         facts["refused"] = refused
     if system.nonbonded is not None:
