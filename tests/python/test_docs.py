@@ -7,6 +7,7 @@ are parsed by the command line; TOML is read as a configuration.  See `documents
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -245,6 +246,22 @@ def test_files_agree_on_the_version_of_the_release() -> None:
     assert newest is not None
     assert newest[1] == project["version"]
     assert f"tag `v{newest[1]}`" in newest[2]
+
+
+def test_figures_of_the_readme_are_those_that_were_measured() -> None:
+    """Its table of speed: OpenMM, then Quilt on one, two and four GPUs."""
+    results = ROOT / "benchmarks" / "results"
+    compared = json.loads((results / "compare.json").read_text())["results"]
+    several = json.loads((results / "several-gpus-speed.json").read_text())["speed"]
+    measured = {(one["atoms"], one["engine"]): one["microseconds_per_step"] for one in compared}
+    measured |= {(one["atoms"], one["gpus"]): one["us_per_step"] for one in several}
+    table = re.findall(r"^\| (\d[\d,]+) \|(.+)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert len(table) == 4
+    for size, cells in table:
+        atoms = int(size.replace(",", ""))
+        times = [measured[atoms, what] for what in ("openmm", "quiltmd", 2, 4)]
+        shown = [float(cell.replace(",", "")) for cell in cells.split("|")]
+        assert shown == [round(time, 1 if time < 100 else 0) for time in times]
 
 
 def test_the_api_pages_have_every_name_once() -> None:
