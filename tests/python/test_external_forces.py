@@ -154,7 +154,7 @@ def test_energy_forces_and_virial_are_those_of_the_function(water: tuple[System,
 
 
 @pytest.mark.parametrize("kind", INTEGRATORS)
-@pytest.mark.parametrize("ranks", [2, 3, 5])
+@pytest.mark.parametrize("ranks", [2, 3, 5, 12])
 def test_bits_do_not_depend_on_ranks(water: tuple[System, State], kind: str, ranks: int) -> None:
     integrator, forces = INTEGRATORS[kind], (Hills(), Hills())
     runs = [
@@ -168,6 +168,20 @@ def test_bits_do_not_depend_on_ranks(water: tuple[System, State], kind: str, ran
     assert forces[0].seen == forces[1].seen
     assert [step for step, _ in forces[0].seen] == [6, 12, 18, 24, 30]
     assert set(forces[0].calls) == set(forces[1].calls)
+
+
+def test_messages_of_many_ranks_go_along_a_tree(water: tuple[System, State]) -> None:
+    """Rank 0 hears from and tells the other one at the top of the tree, and its seven children."""
+    run = simulation(*water, Springs(), ranks=12)
+    run.start_profile()
+    run.run(4)
+    run.stop_profile()
+    messages = run.profiled_messages()
+    for name, own in (("positions for forces from outside", "to"), ("forces from outside", "from")):
+        other = {"to": "from", "from": "to"}[own]
+        found = [m for m in messages if m["name"] == name]
+        assert {m[other] for m in found} == set(range(1, 12))
+        assert {m[other] for m in found if m[own] == 0} == set(range(1, 9))
 
 
 @pytest.mark.parametrize("kind", INTEGRATORS)

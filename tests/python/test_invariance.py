@@ -21,7 +21,9 @@ from boxes import (
 import quiltmd
 from quiltmd import (
     BathGroup,
+    CellRescaling,
     LangevinMiddle,
+    MonteCarloBarostat,
     Nonbonded,
     NoseHooverChain,
     Simulation,
@@ -185,6 +187,39 @@ def test_sums_of_twenty_seven_ranks_go_along_a_tree(integrator: Any) -> None:
         core.minimize(1000, 10)
         core.run(30)
     assert len({digest(core) for core in cores}) == 1
+
+
+TREE: dict[str, dict[str, Any]] = {
+    "npt": {
+        "integrator": NVE,
+        "thermostat": VelocityRescaling(time_constant=0.1, seed=5),
+        "barostat": CellRescaling(3000.0, time_constant=0.1, seed=7),
+    },
+    "npt-langevin": {
+        "integrator": NVT,
+        "barostat": MonteCarloBarostat(3000.0, seed=7, every=6),
+    },
+    "r-respa": {"integrator": IMPULSES[1]},
+    "r-respa-nve": {"integrator": IMPULSES[0]},
+}
+
+
+@pytest.mark.parametrize("dynamics", TREE.values(), ids=TREE)
+def test_ensembles_on_a_tree_of_ranks(dynamics: dict[str, Any]) -> None:
+    """Twelve ranks agree, and sum virials and kinetic energies, along a tree; eight do not."""
+    system, state = water_box((9, 9, 9))
+    short = Nonbonded(cutoff=0.8)
+    ends = []
+    for ranks in (1, 8, 12):
+        simulation = Simulation(
+            system, state, short, device="cpu", ranks=ranks, threads=1, **dynamics
+        )
+        simulation.minimize(1000, 10)
+        simulation.draw_velocities(300.0, seed=1)
+        simulation.run(30)
+        ends.append(simulation.state())
+    assert len({quiltmd.digest(end) for end in ends}) == 1
+    assert (ends[0].box != state.box).any() == ("barostat" in dynamics)
 
 
 def test_another_state_may_put_molecules_on_other_ranks() -> None:
