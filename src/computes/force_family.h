@@ -150,8 +150,6 @@ struct Family {
   bool full_shell = false;       // whether it needs all patches around that of a compute
   bool exact_positions = false;  // whether it reads the remainders of all positions (Slots::low)
   bool on_gpus = false;          // whether its folder has CUDA kernels, which the build sees
-  // Which forces of a system have none nevertheless, as an error names them; empty: all have some.
-  std::function<std::string(const System&)> only_on_cpu = {};
 };
 
 // Families of all folders beside this file that have a family.cpp: folder `x` defines x_family(). The build

@@ -111,13 +111,10 @@ void check_one_architecture(const std::vector<DeviceDescription>& devices) {
 void check_device_can(const std::string& name, const System& system,
                       const NonbondedSettings& nonbonded, const std::vector<Family>& families) {
   if (!name.starts_with("cuda")) return;
-  for (const Family& family : families) {
-    if (!family.acts(system, nonbonded)) continue;
-    std::string forces = family.on_gpus ? "" : family.forces;
-    if (forces.empty() && family.only_on_cpu) forces = family.only_on_cpu(system);
-    if (!forces.empty())
-      throw Error(forces + " run only on device cpu: choose device cpu, or leave them out");
-  }
+  for (const Family& family : families)
+    if (!family.on_gpus && family.acts(system, nonbonded))
+      throw Error(std::string(family.forces) +
+                  " run only on device cpu: choose device cpu, or leave them out");
   if (nonbonded.has_fmm()) check_gpu_fmm(nonbonded);
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }

@@ -300,12 +300,9 @@ void a_family_without_gpu_kernels_is_refused_on_gpus() {
   CHECK(check("cpu", embedded).empty());
   embedded.acts = [](const System&, const NonbondedSettings&) { return false; };
   CHECK(check("cuda", embedded).empty());
-  Family partly = embedded_family();
-  partly.on_gpus = true;
-  CHECK(check("cuda", partly).empty());
-  partly.only_on_cpu = [](const System&) { return "the forces of some atoms"; };
-  CHECK(check("cuda", partly).starts_with("the forces of some atoms run only on device cpu"));
-  CHECK(check("cpu", partly).empty());
+  Family everywhere = embedded_family();
+  everywhere.on_gpus = true;
+  CHECK(check("cuda", everywhere).empty());
   const std::set<std::string> on_cpus_alone{"embedded atoms", "three-body potentials",
                                             "custom forces", "custom pair forces"};
   for (const Family& family : force_families())
