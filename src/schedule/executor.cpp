@@ -322,7 +322,10 @@ Payload Executor::await(int from, int edge) {
   const Key expected{sequence_, {edge, from}};
   while (!arrived_.count(expected)) {
     auto message = transport_.wait();
-    if (!message) throw PeerFailed(transport_.failure());
+    if (!message) {
+      transport_.close();  // as engines gather outside of what they guard
+      throw PeerFailed(transport_.failure());
+    }
     arrived_[{message->sequence, {message->edge, message->from}}] = std::move(message->payload);
   }
   return std::move(arrived_.extract(expected).mapped());

@@ -80,11 +80,20 @@ def move_for_ever(core: Any, rank: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("victim", "edge", "receiver"),
-    [(0, AGREE, 8), (11, AGREE, 8), (5, MIGRANTS, 6), (0, MIGRANTS, 8), (11, POSITIONS, 5)],
-    ids=["root", "leaf", "rebuild", "root in a rebuild", "leaf in a step"],
+    ("victim", "edge", "receiver", "count"),
+    [
+        (0, AGREE, 8, RANKS),
+        (11, AGREE, 8, RANKS),
+        (5, MIGRANTS, 6, RANKS),
+        (0, MIGRANTS, 8, RANKS),
+        (11, POSITIONS, 5, RANKS),
+        (26, AGREE, 24, 27),
+    ],
+    ids=["root", "leaf", "rebuild", "root in a rebuild", "leaf in a step", "leaf of 27"],
 )
-def test_all_others_name_the_rank_that_is_lost(victim: int, edge: int, receiver: int) -> None:
+def test_all_others_name_the_rank_that_is_lost(
+    victim: int, edge: int, receiver: int, count: int
+) -> None:
     """It is killed when it has sent a message that never arrives."""
     killed = []
 
@@ -94,15 +103,15 @@ def test_all_others_name_the_rank_that_is_lost(victim: int, edge: int, receiver:
 
     crossing = Crossing((victim, receiver), edge, kill)
     settings = {"nonbonded": Nonbonded(cutoff=0.8), "integrator": NVT, "list_life": 4}
-    ranks = Ranks(RANKS, move_for_ever, *water_box((9, 9, 9)), join=crossing.join, **settings)
+    ranks = Ranks(count, move_for_ever, *water_box((9, 9, 9)), join=crossing.join, **settings)
     crossing.start()
     try:
         assert comes_true(lambda: bool(killed), 60.0)
-        results = ranks.results(RANKS - 1)
+        results = ranks.results(count - 1)
     finally:
         ranks.end()
     assert time.monotonic() - killed[0] < LIMIT
-    assert set(results) == set(range(RANKS)) - {victim}
+    assert set(results) == set(range(count)) - {victim}
     assert {str(found) for found in results.values()} == {f"rank {victim} has ended"}
     assert all(isinstance(found, QuiltError) for found in results.values())
 
