@@ -317,6 +317,20 @@ def pair_force(text: str) -> Any:
     return force
 
 
+def beside_plain(text: str) -> openmm.System:
+    """Pairs with this energy, and a NonbondedForce with the same exclusions and no energy."""
+    made, force, plain = molecule(), pair_force(text), openmm.NonbondedForce()
+    for _ in range(ATOMS):
+        plain.addParticle(0.0, 1.0, 0.0)
+    for i, j in EXCLUDED[:3]:
+        force.addExclusion(i, j)
+        plain.addException(i, j, 0.0, 1.0, 0.0)
+    made.removeForce(0)
+    made.addForce(plain)
+    made.addForce(force)
+    return made
+
+
 @pytest.mark.parametrize(
     ("text", "form"),
     [
@@ -334,34 +348,34 @@ def pair_force(text: str) -> Any:
     ],
 )
 def test_pair_forms(text: str, form: str) -> None:
-    made = molecule()
-    force = pair_force(text)
-    for i, j in EXCLUDED[:3]:
-        force.addExclusion(i, j)
-    plain = openmm.NonbondedForce()
-    for _ in range(ATOMS):
-        plain.addParticle(0.0, 1.0, 0.0)
-    for i, j in EXCLUDED[:3]:
-        plain.addException(i, j, 0.0, 1.0, 0.0)
-    made.removeForce(0)
-    made.addForce(plain)
-    made.addForce(force)
-    assert agree(made).pair_form == form
+    assert agree(beside_plain(text)).pair_form == form
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "e1/r^12-s1/r^6",  # of the first atom
         "t(kind1,kind2)/r^9-1/r^6",
         "e1*e2/r^12-s1*s2/r^6+1e-6*step(r-1)",
-        "t(kind1+9,kind2)/r^12-1/r^6",  # beyond its table
         "e1*e2*(1-exp(-20*(r-0.3)))^2",  # does not end at zero
     ],
 )
-def test_other_pair_forms_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="is not one that is known"):
-        System.from_openmm(molecule(pair_force(text)))
+def test_other_pair_forms_are_evaluated(text: str) -> None:
+    custom = agree(beside_plain(text)).custom
+    assert custom is not None
+    assert custom.pairs
+
+
+def test_a_pair_energy_that_depends_on_the_order_is_refused() -> None:
+    with pytest.raises(InputError, match="depends on the order of its atoms"):
+        System.from_openmm(beside_plain("e1/r^12-s1/r^6"))
+
+
+def test_numbers_beyond_a_table_end_a_run() -> None:
+    system = System.from_openmm(beside_plain("t(kind1+9,kind2)/r^12"))
+    state = State.start(system, PLACES[0], None)
+    simulation = quiltmd.Simulation(system, state, device="cpu", threads=1)
+    with pytest.raises(quiltmd.QuiltError, match="custom"):
+        simulation.run(1)
 
 
 OPLS = """

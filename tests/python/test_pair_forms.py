@@ -10,7 +10,7 @@ import openmm
 import pytest
 from boxes import Array
 from openmm_reference import energy_and_forces
-from test_convert import by_openmm
+from test_convert import by_openmm, is_read_as_an_expression
 
 import quiltmd
 from quiltmd.description.pair_forms import PAIR_FORMS
@@ -244,20 +244,31 @@ def test_pairs_that_do_not_interact_are_written_without_divisions_by_zero() -> N
     assert first == second
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("D*((1", "D^r*((1"),
-        ("a=table_a(type1, type2)", "a=table_a(type1, type1)"),
-        ("a=table_a(type1, type2)", "a=12*r"),
-        ("r0=table_r0", "r1=table_r0"),
-        ("^2-1)", "^2)"),
-    ],
-)
-def test_other_expressions_are_refused(old: str, new: str) -> None:
-    made = written("morse")[2]
+def changed(old: str, new: str) -> tuple[Any, Any]:
+    """Morse pairs with another expression, and their state."""
+    _, state, made = written("morse")
     (force,) = (one for one in made.getForces() if isinstance(one, openmm.CustomNonbondedForce))
     assert old in force.getEnergyFunction()
     force.setEnergyFunction(force.getEnergyFunction().replace(old, new))
-    with pytest.raises(quiltmd.InputError, match=r"CustomNonbondedForce.*not one that is known"):
-        quiltmd.System.from_openmm(made)
+    force.setUseLongRangeCorrection(False)
+    return made, state
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("D*((1", "D*r*((1"), ("a=table_a(type1, type2)", "a=12*r"), ("^2-1)", "^2)")],
+)
+def test_other_expressions_are_evaluated(old: str, new: str) -> None:
+    is_read_as_an_expression(*changed(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("a=table_a(type1, type2)", "a=table_a(type1, type1)", "the order of its atoms"),
+        ("r0=table_r0", "r1=table_r0", "'r0' is not known"),
+    ],
+)
+def test_expressions_without_sense_are_refused(old: str, new: str, words: str) -> None:
+    with pytest.raises(quiltmd.InputError, match=rf"CustomNonbondedForce.*{words}"):
+        quiltmd.System.from_openmm(changed(old, new)[0])

@@ -303,8 +303,7 @@ void a_family_without_gpu_kernels_is_refused_on_gpus() {
   Family everywhere = embedded_family();
   everywhere.on_gpus = true;
   CHECK(check("cuda", everywhere).empty());
-  const std::set<std::string> on_cpus_alone{"embedded atoms", "three-body potentials",
-                                            "custom forces", "custom pair forces"};
+  const std::set<std::string> on_cpus_alone{"custom forces", "custom pair forces"};
   for (const Family& family : force_families())
     CHECK(family.on_gpus == !on_cpus_alone.contains(family.forces));
 }

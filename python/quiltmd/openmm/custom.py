@@ -8,7 +8,8 @@ them.  Expressions that have none of the forms below are those of `custom_terms`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..description.expression_values import Array, Real, evaluate
 from ..description.expressions import Expression
 from ..description.term_forms import TERM_FORMS, TermForm
 from ..description.terms import Terms
-from ..errors import InputError
+from ..errors import InputError, QuiltError
 from .forms import Form, Match, angles, distances, match, places, powers, wrapped
 
 EXTERNAL, BOND, TORSION = "CustomExternalForce", "CustomBondForce", "CustomTorsionForce"
@@ -408,6 +409,16 @@ def _refuse_distant(
 
 def _numbered(atoms: npt.NDArray[np.int32]) -> str:
     return "-".join(str(atom + 1) for atom in atoms)
+
+
+@contextmanager
+def naming(force: Any) -> Iterator[None]:
+    """Errors about what is made of a force begin with its class in OpenMM."""
+    try:
+        yield
+    except QuiltError as error:
+        kind = type(force).__name__
+        raise InputError(str(error) if kind in str(error) else f"{kind}: {error}") from error
 
 
 def unknown(force: Any, why: str = "") -> InputError:

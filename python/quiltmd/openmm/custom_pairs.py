@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +18,7 @@ from ..description.custom_pairs import CustomPairs
 from ..description.expression_values import evaluate
 from ..description.expressions import Expression
 from ..errors import InputError
-from .custom import globals_of, unknown
+from .custom import globals_of, naming, unknown
 from .custom_terms import name_of
 from .pairs import PAIRS, pair_fields, refuse_other_exclusions
 from .tabulated import add_functions_of, functions_of
@@ -81,15 +83,16 @@ def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> C
         force.getInteractionGroupParameters(k) for k in range(force.getNumInteractionGroups())
     ]
     switches = has_cutoff and force.getUseSwitchingFunction()
-    made = CustomPairs(
-        force.getEnergyFunction(),
-        force.getCutoffDistance()._value if has_cutoff else None,
-        {**globals_of(force), **dict(zip(names, rows.T, strict=True))},
-        force.getSwitchingDistance()._value if switches else None,
-        [(sorted(first), sorted(second)) for first, second in groups],
-        name=name_of(force) or CustomPairs.__name__,
-        functions=functions_of(force),
-    )
+    with naming(force):
+        made = CustomPairs(
+            force.getEnergyFunction(),
+            force.getCutoffDistance()._value if has_cutoff else None,
+            {**globals_of(force), **dict(zip(names, rows.T, strict=True))},
+            force.getSwitchingDistance()._value if switches else None,
+            [(sorted(first), sorted(second)) for first, second in groups],
+            name=name_of(force) or CustomPairs.__name__,
+            functions=functions_of(force),
+        )
     if names:
         _refuse_order(force, rows, names)
     if not (force.getUseLongRangeCorrection() and periodic):
@@ -175,7 +178,7 @@ def _tail(pair: CustomPairs, cutoff: float, rows: _F64) -> tuple[float, float]:
         def at(r: float, own: dict[str, float] = own) -> float:
             return float(evaluate([root], {**own, "r": r}, pair.functions)[0])
 
-        beyond = integrate.quad(lambda x: at(1 / x) / x**4, 0, 1 / cutoff, epsrel=1e-9)[0]
+        beyond = _integral(lambda x: at(1 / x) / x**4, 0, 1 / cutoff)
         jump = cutoff**3 * at(cutoff) / 3
         if pair.switch_distance is not None:
             start, end, jump = pair.switch_distance, cutoff, 0.0
@@ -184,9 +187,25 @@ def _tail(pair: CustomPairs, cutoff: float, rows: _F64) -> tuple[float, float]:
                 x = (r - start) / (end - start)
                 return float(at(r) * r * r * x**3 * (10 - x * (15 - 6 * x)))
 
-            beyond += integrate.quad(missing, start, end, epsrel=1e-9)[0]
+            beyond += _integral(missing, start, end)
         energy += pairs * beyond
         virial += pairs * (beyond + jump)
     atoms = len(rows)
     factor = 2 * math.pi * atoms**2 / (atoms * (atoms + 1) / 2)
     return factor * energy, factor * virial
+
+
+def _integral(function: Callable[[float], float], start: float, end: float) -> float:
+    """The integral; InputError if it does not converge."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", integrate.IntegrationWarning)
+        try:
+            found = float(integrate.quad(function, start, end, epsrel=1e-9)[0])
+        except (integrate.IntegrationWarning, ZeroDivisionError):
+            found = math.nan
+    if not math.isfinite(found):
+        raise InputError(
+            f"{PAIRS}: its long-range correction does not converge: the energy must go to 0 faster "
+            "than 1/r^3, or the force have no such correction (setUseLongRangeCorrection(False))"
+        )
+    return found

@@ -158,13 +158,14 @@ def _with_functions(terms: CustomTerms) -> CustomTerms:
 def _terms_of(force: Any) -> Any:
     names, atoms, values = custom.read_terms(force)
     by_term = dict(zip(names, values.T, strict=True))
-    return _CLASSES[type(force).__name__](
-        force.getEnergyFunction(),
-        atoms,
-        {**custom.globals_of(force), **by_term},
-        name_of(force),
-        functions_of(force),
-    )
+    with custom.naming(force):
+        return _CLASSES[type(force).__name__](
+            force.getEnergyFunction(),
+            atoms,
+            {**custom.globals_of(force), **by_term},
+            name_of(force),
+            functions_of(force),
+        )
 
 
 def name_of(force: Any) -> str:

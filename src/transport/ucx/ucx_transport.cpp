@@ -79,7 +79,7 @@ class UcxTransport final : public Transport {
     const Status status = ucx::Library::status_of(given);
     if (status < 0) return fail(peer(to), status);
     if (status != ucx::kInProgress) return;
-    static_cast<void>(outgoing.release());  // until `sent`
+    [[maybe_unused]] const Outgoing* const on_the_way = outgoing.release();  // until `sent`
     if (++outgoing_ == 1 && !waits_) has_outgoing_.notify_one();
   }
 
@@ -267,7 +267,9 @@ class UcxTransport final : public Transport {
     const Status status = ucx::Library::status_of(given);
     if (status == ucx::kOk) own.messages_.push_back(std::move(incoming->message));
     if (status < 0) own.fail(*incoming->from, status);
-    if (status == ucx::kInProgress) static_cast<void>(incoming.release());  // until `received`
+    if (status == ucx::kInProgress) {
+      [[maybe_unused]] const Incoming* const on_the_way = incoming.release();  // until `received`
+    }
     return status < 0 ? status : ucx::kInProgress;
   }
 
