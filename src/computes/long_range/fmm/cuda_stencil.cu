@@ -22,7 +22,8 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kMostThreads = 192, kBlocks = 4;  // of a multiprocessor
+constexpr int kMostThreads = 192;  // of a block
+constexpr int kBlocks = 4;         // on a multiprocessor
 constexpr int kFour = 4, kEight = 8, kRows = 2;
 constexpr int kPoints = kEight * kRows;  // of a thread
 
