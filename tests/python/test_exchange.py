@@ -46,11 +46,17 @@ from quiltmd.inputs.frames import read_frames
 from quiltmd.outputs.reporters import TrajectoryReporter
 from quiltmd.outputs.trajectory import Layout
 from quiltmd.running import runner as runs
-from quiltmd.running.config import build_config_of, merge, read_resolved
+from quiltmd.running.config import Config, build_config_of, merge, read_resolved
 from quiltmd.running.folder import Folder
 from quiltmd.running.output_sections import TrajectorySection
 
 pytestmark = pytest.mark.filterwarnings("ignore::quiltmd.QuiltWarning")
+MINIMAL: dict[str, Any] = {
+    "system": {"topology": "a", "coordinates": "b"},
+    "exchange": {"temperatures": (300.0, 310.0)},
+    "run": {"steps": 500},
+    "output": {"dir": "out"},
+}
 UNIFORM = [0.7337459554446363, 0.930492527325139, 0.41048862999259594, 0.6851228382924437]
 HOT = temperature_states((300.0, 360.0, 430.0))
 SOFT = rest2_states((300.0, 360.0, 430.0))
@@ -818,14 +824,24 @@ def test_another_exchange_is_not_carried_on(whole: tuple[Any, Path], tmp_path: P
     ],
 )
 def test_configurations_that_are_refused(section: str, key: str, value: Any, because: str) -> None:
-    settings: dict[str, Any] = {
-        "system": {"topology": "a", "coordinates": "b"},
-        "exchange": {"temperatures": (300.0, 310.0)},
-        "run": {"steps": 500},
-        "output": {"dir": "out"},
-    }
     with pytest.raises(QuiltError, match=because):
-        build_config_of(ExchangeConfig, merge(settings, {(section, key): value}), "")
+        build_config_of(ExchangeConfig, merge(MINIMAL, {(section, key): value}), "")
+
+
+def test_a_section_of_runs_acts_in_an_exchange_or_is_refused() -> None:
+    """Each optional section of a run is one that exchanges use, or they refuse it by its name."""
+    used = {"alchemy", "bath", "custom", "restraint", "trajectory"}
+    given: dict[str, Any] = {
+        "external": [{"kind": "python", "factory": "a:b"}],
+        "imd": {"port": 1},
+        "metadynamics": {"variables": ["phi"], "width": [20.0], "height": 1.0},
+        "reporter": [{"factory": "a:b"}],
+    }
+    optional = {name for name, one in Config.model_fields.items() if one.default in (None, ())}
+    assert optional == used | given.keys()
+    for name, value in given.items():
+        with pytest.raises(QuiltError, match=rf"leave out \[+{name}\]+: replica exchange"):
+            build_config_of(ExchangeConfig, {**MINIMAL, name: value}, "")
 
 
 def test_more_replicas_than_memory_has_room_for_are_refused() -> None:

@@ -29,6 +29,15 @@ from .states import (
     window_states,
 )
 
+# Sections of a run that an exchange cannot have, and why.
+_OF_RUNS_ONLY = {
+    "external": "[[external]]: replica exchange has no external forces",
+    "imd": "[imd]: replica exchange streams no frames",
+    "metadynamics": "[metadynamics]: replica exchange adds no hills (kind = 'windows' samples "
+    "along a variable)",
+    "reporter": "[[reporter]]: replica exchange takes reporters only in Python",
+}
+
 # Kinds whose states have the temperature of [integrator], and what gives their states.
 _OF_ONE_TEMPERATURE = {"alchemical": "[alchemy]", "windows": "centres"}
 
@@ -167,14 +176,9 @@ class ExchangeConfig(Config):
             raise ValueError("leave out [run] first_step: an exchange begins at step 0")
         if self.run.start_temperature is not None:
             raise ValueError("leave out [run] start_temperature: the states set the temperatures")
-        if self.external:
-            raise ValueError("leave out [[external]]: replica exchange has no external forces")
-        if self.imd is not None:
-            raise ValueError("leave out [imd]: replica exchange streams no frames")
-        if self.reporter:
-            raise ValueError(
-                "leave out [[reporter]]: replica exchange takes reporters only in Python"
-            )
+        for section, why in _OF_RUNS_ONLY.items():
+            if getattr(self, section):
+                raise ValueError(f"leave out {why}")
         if self.output.profile:
             raise ValueError("leave out [output] profile: replica exchange cannot be profiled")
         if self.run.hosts:
