@@ -77,7 +77,7 @@ def energy(
         typer.Option(
             metavar="FILE",
             help="Evaluate every frame of a trajectory (DCD, XTC, TRR, NetCDF, ...) and print CSV; "
-            "if the trajectory has no box, it is that of COORDINATES.",
+            "if it has no box, the box of COORDINATES is used.",
         ),
     ] = None,
     as_json: AsJson = False,

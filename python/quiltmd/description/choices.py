@@ -3,7 +3,8 @@
 
 Each is a frozen class in a file of its own, in the folder of its kind.  `kind` is its name in
 configurations and, with underscores, in the core; `summary` is a few words for the help.  Sections
-of the configuration, their options, and what a choice has no use for follow from these classes.
+of the configuration, their options, and the errors for settings of other choices follow from these
+classes.
 """
 
 from __future__ import annotations

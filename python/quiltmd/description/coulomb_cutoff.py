@@ -21,7 +21,7 @@ _PART = 7 / 9  # of the cutoff, where a shorter one pays
 # An H200 takes 3 % longer with 47,000 atoms, and 5 % less time with 94,000.
 _LEAST_ATOMS = 80_000
 _LARGEST_SHARE = 0.5  # of atoms with Lennard-Jones interactions; a third in water
-# One more grid point takes the time that so many pairs fewer save: H200, 1.06 million atoms.
+# Pairs that take as long as one grid point: H200, 1.06 million atoms.
 _PAIRS_OF_A_POINT = 20.0
 
 

@@ -100,8 +100,8 @@ Ranks = Annotated[
     Field(
         ge=1,
         le=MOST,
-        description="Number of ranks that share the simulation; default: one for each GPU that the "
-        "device names, else one.",
+        description="Number of ranks that share the simulation; default: one for each GPU of "
+        "the device, otherwise one.",
     ),
 ]
 Threads = Annotated[

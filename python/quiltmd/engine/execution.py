@@ -72,7 +72,7 @@ class Execution:
         started by ssh (on "localhost" without ssh) and use `device` of their host; the GPUs of a
         host are assigned to its ranks in turn.
     ranks:
-        Number of ranks.  None: one for each GPU in `device`, else one.
+        Number of ranks.  None: one for each GPU in `device`, otherwise one.
     threads:
         Threads of each rank on the CPU; None shares the machine's cores among the ranks.
     balance:

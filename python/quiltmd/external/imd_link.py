@@ -82,7 +82,7 @@ class Link:
         self._notify()
 
     def close(self, seconds: float) -> None:
-        """Sends what is left, for at most so many seconds, and ends."""
+        """Sends the remaining frames for at most `seconds`, and ends."""
         self._end = time.monotonic() + seconds
         self._notify()
         self._thread.join(_SILENT)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PLUMED's input: its actions, and which of them suit steps that may be repeated.
 
-Memory may change only where a step will not be repeated, at multiples of `update_every`.  So what
-acts every so many steps must do so at these, and actions that remember every step are refused.
+Memory may change only where a step will not be repeated, at multiples of `update_every`.  So the
+intervals of actions must be multiples of it, and actions that remember every step are refused.
 """
 
 from __future__ import annotations

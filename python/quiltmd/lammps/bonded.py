@@ -178,7 +178,7 @@ class Bonded:
         self._styles[kind] = command
 
     def add(self, kind: str, command: Command, count: int, style: str = "") -> None:
-        """Reads coefficients of so many types; `style`: what a comment in a data file says."""
+        """Reads coefficients for `count` types; `style`: that in a comment of a data file."""
         if kind not in self._styles:
             raise command.error(f"there is no {kind}_style yet")
         chosen = self._styles[kind].words[0]

@@ -53,7 +53,7 @@ class Pairs:
         self.style = command
 
     def add(self, command: Command, count: int, style: str = "") -> None:
-        """Reads pair_coeff of so many types; `style`: what a comment in a data file says."""
+        """Reads pair_coeff for `count` types; `style`: that in a comment of a data file."""
         if self.style is None:
             raise command.error("there is no pair_style yet")
         chosen = self.style.words[0]

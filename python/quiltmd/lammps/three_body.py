@@ -93,7 +93,7 @@ def _read(file: str, form: str, elements: Sequence[str] | None, units: str) -> T
 
 
 def _entries(file: str, text: str, count: int) -> Iterator[tuple[int, _Names, F64]]:
-    """Line, names and values of each entry of so many values."""
+    """Line, names and values of each entry; `count` is the number of its values."""
     words = [
         (number, word)
         for number, line in enumerate(text.splitlines(), start=1)

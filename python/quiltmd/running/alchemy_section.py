@@ -235,7 +235,7 @@ class AlchemySection(Section):
         return self.state
 
     def check_run(self, steps: int, integrator: IntegratorSection, has_baths: bool) -> None:
-        """ValueError where a run of so many steps cannot change its state as it should."""
+        """ValueError if the schedule of lambdas does not fit a run of `steps` steps."""
         changes_bath = has_baths or integrator.annealing is not None
         if self.expanded is not None and (integrator.ensemble == "nve" or changes_bath):
             raise ValueError(
