@@ -11,6 +11,14 @@ from __future__ import annotations
 import os
 
 
+def one_line(error: BaseException) -> str:
+    """The message of an error on one line: that of its cause if it has none, or else its kind."""
+    text = " ".join(str(error).split())
+    if text:
+        return text
+    return one_line(error.__cause__) if error.__cause__ else type(error).__name__
+
+
 class QuiltError(Exception):
     """Base class of all errors whose message is written for users."""
 

@@ -14,6 +14,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from unittest.mock import Mock
 
 import gemmi
 import numpy as np
@@ -445,11 +447,53 @@ def test_a_protocol_runs_with_what_preparing_needs(
             check_contents(name, velocities=False, forces=False, precision=None)
 
 
+PACKAGES = "conda install -c conda-forge openmmforcefields openff-toolkit ambertools"
+
+
+def openff_that_lacks(
+    monkeypatch: pytest.MonkeyPatch, *, reads: Exception | None, parametrises: Exception
+) -> None:
+    """An OpenFF whose steps raise these errors, as its parts are imported when first used."""
+    molecule = SimpleNamespace(conformers=[[0, 0, 0]], atoms=[])
+    monkeypatch.setitem(sys.modules, "openff", ModuleType("openff"))
+    toolkit = Mock(spec_set=["Molecule"])
+    toolkit.Molecule.from_file = Mock(side_effect=reads, return_value=molecule)
+    generators = Mock(spec_set=["SMIRNOFFTemplateGenerator"])
+    generators.SMIRNOFFTemplateGenerator.side_effect = parametrises
+    monkeypatch.setitem(sys.modules, "openff.toolkit", toolkit)
+    monkeypatch.setitem(sys.modules, "openmmforcefields", ModuleType("openmmforcefields"))
+    monkeypatch.setitem(sys.modules, "openmmforcefields.generators", generators)
+
+
+def test_parts_of_openff_that_are_missing_are_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "ligand.sdf"
+    file.touch()
+    nameless = ImportError()
+    nameless.__cause__ = ModuleNotFoundError("No module named 'networkx'")
+    missing = rf"cannot be imported \(No module named 'networkx'\): {PACKAGES}"
+    openff_that_lacks(monkeypatch, reads=nameless, parametrises=nameless)
+    with pytest.raises(QuiltError, match=missing):
+        prepare.read_ligand(file)
+    openff_that_lacks(monkeypatch, reads=None, parametrises=nameless)
+    with pytest.raises(QuiltError, match=missing):
+        prepare.read_ligand(file)
+    openff_that_lacks(monkeypatch, reads=None, parametrises=ValueError("no charges " * 100))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(QuiltError, match=f"antechamber is not in PATH: {PACKAGES}") as refused:
+        prepare.read_ligand(file)
+    assert len(str(refused.value)) < 700
+    (tmp_path / "antechamber").touch(mode=0o755)
+    with pytest.raises(QuiltError, match=r"no charges no charges .* \.\.\.$"):
+        prepare.read_ligand(file)
+
+
 def test_missing_libraries_are_named(
     peptide: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "openff.toolkit", None)
-    with pytest.raises(QuiltError, match="conda install -c conda-forge openmmforcefields"):
+    with pytest.raises(QuiltError, match=PACKAGES):
         prepare.read_ligand(tmp_path / "ligand.sdf")
     monkeypatch.setitem(sys.modules, "pdbfixer", None)
     with pytest.raises(QuiltError, match=r"PDBFixer.*pip install 'quiltmd\[prepare\]'"):

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ..description.box import reduce_box
 from ..description.nonbonded import Nonbonded
 from ..description.system import System
-from ..errors import InputError
+from ..errors import InputError, one_line
 from ..reading.fixed_width import read_bytes
 from ..reading.formats import (
     CoordinateFormat,
@@ -115,7 +115,7 @@ def _read_force_field(sources: Sources) -> Described:
             removeCMMotion=False,
         )
     except Exception as error:
-        raise InputError(f"OpenMM: {_one_line(error)}", file=file) from None
+        raise InputError(f"OpenMM: {one_line(error)}", file=file) from None
     vectors = topology.getPeriodicBoxVectors()
     box = None if vectors is None else _box(vectors, file)
     system = _translated(made, topology, file)
@@ -150,7 +150,7 @@ def _deserialize(file: str) -> Any:
     try:
         return openmm.XmlSerializer.deserialize(text)
     except Exception as error:  # OpenMMException, or the like of a damaged file
-        raise InputError(f"OpenMM cannot read it: {_one_line(error)}", file=file) from None
+        raise InputError(f"OpenMM cannot read it: {one_line(error)}", file=file) from None
 
 
 def _openmm(file: str) -> Any:
@@ -159,7 +159,7 @@ def _openmm(file: str) -> Any:
         import openmm.app
     except ImportError as error:
         raise InputError(
-            f"needs OpenMM to be read, which cannot be imported ({_one_line(error)}): "
+            f"needs OpenMM to be read, which cannot be imported ({one_line(error)}): "
             "pip install 'quiltmd[openmm]'",
             file=file,
         ) from None
@@ -171,10 +171,6 @@ def _box(vectors: Any, file: str) -> npt.NDArray[np.float64]:
         return reduce_box(plain(vectors))
     except (InputError, ZeroDivisionError) as error:
         raise InputError(f"periodic box: {error}", file=file) from None
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 SYSTEM = TopologyFormat("OpenMM System XML", lambda head: bool(_SYSTEM.match(head)), _read_system)

@@ -25,7 +25,7 @@ from ..description.restraints import NEVER_LINEAR
 from ..description.state import State
 from ..description.system import System
 from ..description.terms import Terms
-from ..errors import QuiltError
+from ..errors import QuiltError, one_line
 from ..outputs.files import replace_file
 from . import tabulated
 from .custom_pairs import write_pairs
@@ -430,7 +430,7 @@ def _openmm() -> Any:
         import openmm
     except ImportError as error:
         raise QuiltError(
-            f"OpenMM is needed for this, and cannot be imported ({error}): "
+            f"OpenMM is needed for this, and cannot be imported ({one_line(error)}): "
             "pip install 'quiltmd[openmm]'"
         ) from None
     return openmm

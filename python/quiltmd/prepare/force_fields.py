@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, QuiltError
+from ..errors import InputError, QuiltError, one_line
 from .libraries import import_openmm
 from .notes import listed
 
@@ -92,7 +92,7 @@ class ForceField:
         try:
             return self.made.createSystem(topology, **settings)
         except Exception as error:
-            text = " ".join(str(error).split())
+            text = one_line(error)
         match = re.search(r"residue (\d+) \((\w+)\)\.?(.*)", text)
         if match is None:
             raise QuiltError(f"OpenMM: {text}")
@@ -165,7 +165,7 @@ def read_force_field(
     try:
         made = app.ForceField(*files)
     except Exception as error:
-        text = " ".join(str(error).split())
+        text = one_line(error)
         raise QuiltError(f"OpenMM cannot read the force field {listed(files)}: {text}") from None
     return ForceField(tuple(files), made, ", ".join(titles))
 

@@ -11,7 +11,7 @@ from typing import Any
 import gemmi
 import numpy as np
 
-from ..errors import QuiltError
+from ..errors import QuiltError, one_line
 from .libraries import import_openmm
 from .notes import Note, listed
 from .repair import Model, drawing
@@ -87,7 +87,7 @@ def add_hydrogens(
         try:
             modeller.addHydrogens(pH=ph, variants=variants)
         except Exception as error:
-            raise QuiltError(f"OpenMM: {' '.join(str(error).split())}") from None
+            raise QuiltError(f"OpenMM: {one_line(error)}") from None
     made = replace(model, topology=modeller.topology, positions=modeller.positions)
     return made.noting(*_notes(made, ph, protonation or {}))
 

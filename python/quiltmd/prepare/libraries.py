@@ -6,7 +6,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..errors import QuiltError
+from ..errors import QuiltError, one_line
 
 
 def import_openmm() -> Any:
@@ -39,5 +39,5 @@ def import_or_refuse(module: str, name: str) -> Any:
     except ImportError as error:
         raise QuiltError(
             f"preparing a system needs {name}, which cannot be imported "
-            f"({' '.join(str(error).split())}): pip install 'quiltmd[prepare]'"
+            f"({one_line(error)}): pip install 'quiltmd[prepare]'"
         ) from None

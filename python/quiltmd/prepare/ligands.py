@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ligands: small molecules from SDF files, with OpenFF's parameters.
 
-OpenFF's toolkit and openmmforcefields are used where they are installed; without them a ligand is
-refused with what to install.
+OpenFF's toolkit, openmmforcefields and AmberTools are used where they are installed; without them
+a ligand is refused with what to install.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, QuiltError
+from ..errors import InputError, QuiltError, one_line
 from .libraries import import_openmm
 from .notes import Note
 from .repair import Model
 
 OPENFF = "openff-2.2.1"
+_PACKAGES = "conda install -c conda-forge openmmforcefields openff-toolkit ambertools"
+_LONGEST = 300  # characters of a message of OpenFF, which may be pages
 _FAR = 0.8  # nm: beyond that a ligand touches nothing
 _NEAR = 0.12
 
@@ -39,12 +43,15 @@ class Ligand:
         An `openff.toolkit.Molecule`.
     parameters:
         The text of a ForceField XML file.
+    force_field:
+        Name of the force field of the parameters.
     """
 
     file: str
     name: str
     molecule: Any
     parameters: str
+    force_field: str = OPENFF
 
 
 def read_ligand(
@@ -64,8 +71,8 @@ def read_ligand(
     Raises
     ------
     QuiltError
-        If OpenFF is not installed, the file is not as it must be, or charges or parameters
-        cannot be had.
+        If OpenFF or AmberTools is not installed, the file is unsuitable, or the force field lacks
+        parameters.
     """
     file = os.fspath(path)
     toolkit, generators = _libraries(file)
@@ -73,8 +80,10 @@ def read_ligand(
         raise InputError("no such file", file=file)
     try:
         read = toolkit.Molecule.from_file(file)
+    except (ImportError, SyntaxError) as error:  # some modules are imported on first use
+        raise _cannot_import(file, error) from None
     except Exception as error:
-        raise InputError(f"OpenFF cannot read it: {_one_line(error)}", file=file) from None
+        raise InputError(f"OpenFF cannot read it: {_brief(error)}", file=file) from None
     if isinstance(read, list):
         raise InputError(f"has {len(read)} molecules: give a file for each ligand", file=file)
     if not read.conformers:
@@ -85,15 +94,13 @@ def read_ligand(
     try:
         made = generators.SMIRNOFFTemplateGenerator(molecules=[read], forcefield=force_field)
         parameters = made.generate_residue_template(read)
-    except (ImportError, SyntaxError) as error:  # some parts are imported only now
+    except (ImportError, SyntaxError) as error:
         raise _cannot_import(file, error) from None
     except Exception as error:
         raise InputError(
-            f"no parameters of {force_field}: {_one_line(error)}; AM1-BCC charges need AmberTools "
-            "(conda install -c conda-forge ambertools) or OpenFF NAGL",
-            file=file,
+            f"no parameters of {force_field}: {_brief(error)}{_without_ambertools()}", file=file
         ) from None
-    return Ligand(file, name, read, str(parameters))
+    return Ligand(file, name, read, str(parameters), force_field)
 
 
 def add_ligands(model: Model, ligands: Sequence[Ligand]) -> Model:
@@ -126,7 +133,7 @@ def add_ligands(model: Model, ligands: Sequence[Ligand]) -> Model:
         charge = ligand.molecule.total_charge.m_as("elementary_charge")
         text = (
             f"{ligand.name} of {ligand.file}: {len(places)} atoms, charge {charge:+.0f}, "
-            f"parameters of {OPENFF}, {nearest:.2f} nm from the nearest other atom"
+            f"parameters of {ligand.force_field}, {nearest:.2f} nm from the nearest other atom"
         )
         far = nearest > _FAR
         notes.append(Note("ligands", text + (": it touches nothing." if far else "."), check=far))
@@ -144,12 +151,17 @@ def _libraries(file: str) -> tuple[Any, Any]:
 def _cannot_import(file: str, error: Exception) -> InputError:
     return InputError(
         "a ligand needs openmmforcefields and OpenFF's toolkit, which cannot be imported "
-        f"({_one_line(error)}): conda install -c conda-forge openmmforcefields; or give its "
-        "parameters as an OpenMM ForceField XML (--force-field) and keep it, with hydrogens, "
-        "in the structure",
+        f"({_brief(error)}): {_PACKAGES}, as PyPI does not have them; or give its parameters as "
+        "an OpenMM ForceField XML (--force-field) and keep it, with hydrogens, in the structure",
         file=file,
     )
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _without_ambertools() -> str:
+    if shutil.which("antechamber"):
+        return ""
+    return f"; AM1-BCC charges need AmberTools, whose antechamber is not in PATH: {_PACKAGES}"
+
+
+def _brief(error: Exception) -> str:
+    return textwrap.shorten(one_line(error), _LONGEST, placeholder=" ...")

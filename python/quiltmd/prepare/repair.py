@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import gemmi
 
-from ..errors import QuiltError
+from ..errors import QuiltError, one_line
 from .force_fields import ForceField
 from .gaps import LONGEST_LOOP, Treatment, treat_gaps
 from .libraries import import_openmm, import_pdbfixer
@@ -261,7 +261,7 @@ def _guarded(call: Callable[[], object]) -> None:
     try:
         call()
     except Exception as error:
-        raise QuiltError(f"PDBFixer: {' '.join(str(error).split())}") from None
+        raise QuiltError(f"PDBFixer: {one_line(error)}") from None
 
 
 def _template_atoms(fixer: Any, names: Collection[str]) -> dict[str, set[str]]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import QuiltError
+from ..errors import QuiltError, one_line
 from .force_fields import ForceField
 from .libraries import import_openmm
 from .notes import Note
@@ -252,7 +252,7 @@ def _guarded(call: Any, *arguments: Any, **settings: Any) -> None:
     try:
         call(*arguments, **settings)
     except Exception as error:
-        raise QuiltError(f"OpenMM: {' '.join(str(error).split())}") from None
+        raise QuiltError(f"OpenMM: {one_line(error)}") from None
 
 
 def _counts(model: Model, concentration: float, neutralise: bool) -> Note:

@@ -137,10 +137,12 @@ def prepare(
     refuse_to_replace(out, overwrite)
     import_openmm()
     import_pdbfixer()
-    say("reading the force field")
-    force_field, ligands = _parameters(chosen, Path(out))
     say(f"reading {os.fspath(structure)}")
-    read = _chosen_structure(structure, chosen, force_field, ligands)
+    read = _chosen_structure(structure, chosen)
+    say("reading the force field")
+    force_field, ligands = _parameters(chosen, Path(out), say)
+    refuse_unknown_residues(read, force_field, [ligand.name for ligand in ligands])
+    read = note_kept(read)
     say("adding missing atoms and hydrogens")
     model = repair(
         read,
@@ -170,12 +172,17 @@ def prepare(
     return system, model.notes
 
 
-def _parameters(chosen: Choices, out: Path) -> tuple[ForceField, list[Ligand]]:
+def _parameters(
+    chosen: Choices, out: Path, say: Callable[[str], None]
+) -> tuple[ForceField, list[Ligand]]:
     """The force field, with the parameters of ligands, which are written for it."""
-    names = [f"LIG{number}"[:3] if number == 1 else f"LG{number}" for number in range(1, 10)]
+    names = ["LIG", *(f"LG{number}" for number in range(2, 10))]
     if len(chosen.ligands) > len(names):
         raise QuiltError(f"{len(chosen.ligands)} ligands: at most {len(names)} are taken")
-    ligands = [read_ligand(file, name) for file, name in zip(chosen.ligands, names, strict=False)]
+    ligands = []
+    for file, name in zip(chosen.ligands, names, strict=False):
+        say(f"computing charges of {file}")
+        ligands.append(read_ligand(file, name))
     files = []
     for ligand in ligands:
         out.mkdir(parents=True, exist_ok=True)
@@ -186,12 +193,7 @@ def _parameters(chosen: Choices, out: Path) -> tuple[ForceField, list[Ligand]]:
     return made, ligands
 
 
-def _chosen_structure(
-    file: str | os.PathLike[str],
-    chosen: Choices,
-    force_field: ForceField,
-    ligands: list[Ligand],
-) -> Structure:
+def _chosen_structure(file: str | os.PathLike[str], chosen: Choices) -> Structure:
     read = read_structure(file, model=chosen.model, chains=chosen.chains)
     if chosen.remove:
         read = remove_residues(read, chosen.remove)
@@ -201,8 +203,7 @@ def _chosen_structure(
         read = replace_residues(read, chosen.replacements)
     if chosen.hydrogens == "rebuild":
         read = remove_hydrogens(read)
-    refuse_unknown_residues(read, force_field, [ligand.name for ligand in ligands])
-    return note_kept(read)
+    return read
 
 
 def _surrounded(model: Model, force_field: ForceField, chosen: Choices) -> Model:

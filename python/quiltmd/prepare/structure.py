@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import gemmi
 
-from ..errors import InputError, QuiltError
+from ..errors import InputError, QuiltError, one_line
 from .notes import Note, listed
 from .residues import STATES, element_of, is_nucleic, is_protein, is_water, key, label, without
 
@@ -192,7 +192,7 @@ def _read(file: str) -> gemmi.Structure:
     except (OSError, ValueError, RuntimeError) as error:
         if not os.path.exists(file):
             raise InputError("no such file", file=file) from None
-        raise InputError(f"cannot be read: {' '.join(str(error).split())}", file=file) from None
+        raise InputError(f"cannot be read: {one_line(error)}", file=file) from None
     if not len(read) or not read[0].count_atom_sites():
         raise InputError("has no atoms: is it a PDB or mmCIF file?", file=file)
     for model in read:
