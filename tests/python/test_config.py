@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
+from dataclasses import fields as dataclass_fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -23,6 +24,7 @@ from quiltmd import (
     VelocityRescaling,
     VelocityVerlet,
 )
+from quiltmd.description.barostats import BAROSTATS
 from quiltmd.description.settings import settings_only_with
 from quiltmd.description.thermostats import THERMOSTATS
 from quiltmd.exchange.config import ExchangeConfig
@@ -377,7 +379,31 @@ def test_a_thermostat_with_a_setting_that_integrators_have(monkeypatch: pytest.M
         friction: float = 1.0
 
     monkeypatch.setitem(THERMOSTATS, "kicks", Kicks)
-    found = unused_settings({"thermostat": {"kind": "kicks"}})
+    found = unused_settings({"thermostat": {"kind": "kicks"}}, Config)
     (of_friction,) = [one for one in found if one.keys == ("friction",)]
     assert of_friction.section == "integrator"
     assert of_friction.remedy == "give friction of [thermostat]"
+
+
+@pytest.mark.parametrize("section", ["thermostat", "barostat"])
+def test_no_kind_accepts_a_setting_of_another(section: str) -> None:
+    """Each setting of a section is one of the kind, or refused by name; also those of new kinds."""
+    kinds = {"thermostat": THERMOSTATS, "barostat": BAROSTATS}[section]
+    always = {"kind", "pressure", "annealing", "annealing_every"}
+    settings = set(setting_fields(section, Config)) - always
+    ensemble = {"thermostat": "nvt", "barostat": "npt"}[section]
+    refused = 0
+    for kind, choice in kinds.items():
+        for key in settings - set(fields_of(choice)):
+            (value,) = {
+                field.default
+                for other in kinds.values()
+                for field in dataclass_fields(other)
+                if field.name == key
+            }
+            with pytest.raises(QuiltError, match=f"leave out {key} "):
+                build_config(
+                    changed("integrator", ensemble=ensemble) | {section: {"kind": kind, key: value}}
+                )
+            refused += 1
+    assert refused > 0

@@ -132,6 +132,19 @@ def test_hills_do_not_depend_on_ranks_and_restarts(
     assert whole.energies()["potential"] == again.energies()["potential"]
 
 
+def test_hills_migrate_with_the_simulation(chain: tuple[System, State], tmp_path: Path) -> None:
+    stayed, moved = simulate(chain), simulate(chain)
+    for name, one in (("stayed", stayed), ("moved", moved)):
+        hills = Hills(tmp_path / name, PLANE, one)
+        advance(one, hills, 60)
+        if one is moved:
+            one.migrate("cpu")
+        advance(one, hills, 120)
+        hills.close()
+    assert np.array_equal(stayed.state().positions, moved.state().positions)
+    assert (tmp_path / "stayed").read_bytes() == (tmp_path / "moved").read_bytes()
+
+
 def test_the_bias_makes_a_known_free_energy_flat(tmp_path: Path) -> None:
     """Of an atom on a spring in three dimensions: F(r) = k/2 r^2 - 2 kT ln r."""
     system = System.of(

@@ -277,6 +277,8 @@ def test_every_setting_stays_or_may_change(inputs: Any, tmp_path: Path) -> None:
     compared = {*config.physics(BOX), *config.outputs()}
     changeable = {f"{section}.{key}" for section, key in may_change(Config)}
     assert not compared & changeable
+    no_physics = {"system", "run", "output", "workers", "imd"}
+    assert {section for section, _ in may_change(Config)} == no_physics
     left = {
         f"{section}.{key}"
         for section in single_sections(Config)
@@ -703,6 +705,13 @@ def test_a_seed_is_drawn_and_recorded(
     runner.start(make_config(inputs, tmp_path / "3", integrator__seed=seeds[0]), engine=FakeEngine)
     last = [read_checkpoint(tmp_path / name / "checkpoint.qmd").state for name in ("1", "2", "3")]
     assert quiltmd.digest(last[0]) == quiltmd.digest(last[2]) != quiltmd.digest(last[1])
+
+
+def test_the_interval_of_a_barostat_is_recorded(inputs: Any, tmp_path: Path) -> None:
+    """A fiftieth of 5 ps; a run keeps it when a later version chooses another."""
+    out = tmp_path / "out"
+    runner.start(make_config(inputs, out, integrator__ensemble="npt"), engine=FakeEngine)
+    assert read_config(out / "config.toml")["barostat"]["every"] == 50
 
 
 def test_a_broken_stderr_ends_no_run(inputs: Any, tmp_path: Path, monkeypatch: Any) -> None:

@@ -19,6 +19,7 @@ from quiltmd.description.impulses import check_impulses
 from quiltmd.description.term_forms import TERM_FORMS, TermForm
 from quiltmd.description.terms import VIEWS, Terms
 from quiltmd.description.vibrations import fastest_vibration
+from quiltmd.inputs.constrain import constrain
 
 ALL = [pytest.param(form, id=form.name) for form in TERM_FORMS]
 WITH_MINIMUM = [pytest.param(form, id=form.name) for form in TERM_FORMS if form.minimum]
@@ -183,3 +184,23 @@ def test_springs_between_two_atoms_limit_impulses(form: TermForm) -> None:
     check_impulses(VelocityVerlet(timestep=0.0005, long_range_every=7), system)
     with pytest.raises(QuiltError, match=r"at most 4 fs are allowed"):
         check_impulses(VelocityVerlet(timestep=0.0005, long_range_every=9), system)
+
+
+BONDS = [pytest.param(form, id=form.name) for form in TERM_FORMS if form.part == "bond"]
+
+
+@pytest.mark.parametrize("form", BONDS)
+def test_bonds_to_hydrogen_are_bonds_whatever_their_form(form: TermForm) -> None:
+    """They join molecules, lend mass to the hydrogen, and are constrained or refused by name."""
+    values = parameters(form)
+    system = System.of([12.011, 1.008], terms={form.name: ([[0, 1]], values)})
+    assert system.molecules.tolist() == [0, 0]
+    assert constrain(system, hydrogen_mass=3.0).masses.tolist() == pytest.approx([10.019, 3.0])
+    assert form.minimum is not None
+    if not form.minimum.is_length:
+        with pytest.raises(InputError, match=f"has {form.noun}, which 'h-bonds' cannot constrain"):
+            constrain(system, "h-bonds")
+        return
+    found = constrain(system, "h-bonds")
+    assert found.constraint_lengths.tolist() == form.minimum.at(values).tolist()
+    assert found.terms.present() == ()

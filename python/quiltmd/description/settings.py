@@ -43,6 +43,18 @@ class Only:
     value: str
 
 
+@dataclass(frozen=True)
+class Needs:
+    """Marks a setting without effect where another one is off: 0, false, "none" or not given.
+
+    `otherwise` says what is then missing, and `remedy` what turns the other one on.
+    """
+
+    setting: str
+    otherwise: str
+    remedy: str
+
+
 def settings_only_with(kind: Any, setting: str, value: str) -> tuple[str, ...]:
     """Settings of a class that need a value of another one, directly or by one that needs it."""
     found: list[str] = []

@@ -165,7 +165,7 @@ class TermForm:
 
     @property
     def gives_shape(self) -> bool:
-        """Whether it keeps the shape of a molecule, and so has no use within a rigid one."""
+        """Whether it keeps the shape of a molecule, and so has no effect within a rigid one."""
         return self.part in ("bond", "angle", "dihedral")
 
     @property

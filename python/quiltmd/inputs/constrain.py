@@ -102,19 +102,23 @@ def _has_hydrogen(system: System, atoms: npt.NDArray[np.int32]) -> npt.NDArray[n
 
 
 def _refuse_unconstrained(system: System) -> None:
-    """Refuse atoms with the mass of hydrogen whose bonds are not constrained: another element."""
-    loose = np.zeros(system.atoms, dtype=bool)
-    for bonds in system.terms.links():
-        loose[bonds] = True
-    loose &= (system.masses > _HYDROGEN[0]) & (system.masses < _HYDROGEN[1])
-    loose[system.constraints] = False
-    if loose.any():
-        atom = int(np.argmax(loose))
+    """Refuse bonds to atoms with the mass of hydrogen that are left: of other elements or forms."""
+    light = (system.masses > _HYDROGEN[0]) & (system.masses < _HYDROGEN[1])
+    light[system.constraints] = False
+    for terms in system.terms.present():
+        if not (terms.form.links_atoms and light[terms.atoms].any()):
+            continue
+        atom = int(terms.atoms[light[terms.atoms]][0])
+        number, name = system.topology.elements[atom], system.topology.describe(atom)
+        if number == 1:
+            raise InputError(
+                f"{name} has {terms.form.noun}, which 'h-bonds' cannot constrain, as it has no "
+                "fixed length: set constraints to 'none'"
+            )
         raise InputError(
-            f"{system.topology.describe(atom)} has the mass of hydrogen ({system.masses[atom]:g} "
-            f"amu), but the atomic number {system.topology.elements[atom]}, so that 'h-bonds' does "
-            "not constrain its bonds: correct the number in the topology, or set constraints to "
-            "'none'"
+            f"{name} has the mass of hydrogen ({system.masses[atom]:g} amu), but the atomic number "
+            f"{number}, so that 'h-bonds' does not constrain its bonds: correct the number in the "
+            "topology, or set constraints to 'none'"
         )
 
 

@@ -202,7 +202,8 @@ class Config(Section):
         names = single_sections(type(self))
         sections = {name: dict(settings_of(getattr(self, name))) for name in names}
         sections.pop("exchange", None)  # which its configuration sees to
-        return unused_settings({**sections, "restraint": self.restraint, "bath": self.bath})
+        choices = {**sections, "restraint": self.restraint, "bath": self.bath}
+        return unused_settings(choices, type(self))
 
     def __eq__(self, other: object) -> bool:
         """Whether all settings agree, be they stated or defaults."""
@@ -396,12 +397,12 @@ def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
 def read_resolved(path: Path) -> dict[str, Any]:
     """The settings in the folder of a run.
 
-    Earlier versions stated defaults there that the run has no use for; these are left out.
+    Earlier versions stated defaults without effect there; these are left out.
     """
     settings = as_spelt(read_config(path), Config)
     known = defaults(Config)
     sections = {name: value for name, value in settings.items() if isinstance(value, dict)}
-    for unused in unused_settings(settings):
+    for unused in unused_settings(settings, Config):
         section = sections.get(unused.section, {})
         for key in unused.among(list(section)):
             if section[key] == known[f"{unused.section}.{key}"]:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from ..description.checks import LAST_STEP
-from ..description.settings import OnResume
+from ..description.settings import Needs, OnResume
 from ..description.units import Nanometres, Unit
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
@@ -24,6 +24,7 @@ else:
 
 
 TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
+_LOG = Needs("log_every", "there is no log", "give log_every")
 
 
 class OutputSection(Section):
@@ -43,12 +44,13 @@ class OutputSection(Section):
         le=LAST_STEP,
         description="Steps between rows of the energy log; 0: no log.",
     )
-    log_terms: bool = Field(default=False, description="Write every energy term to the log.")
-    log_box: bool = Field(default=False, description="Write the box to the log.")
-    thermo: Literal["lj", "real", "metal"] | None = Field(
+    log_terms: Annotated[bool, _LOG] = Field(
+        default=False, description="Write every energy term to the log."
+    )
+    log_box: Annotated[bool, _LOG] = Field(default=False, description="Write the box to the log.")
+    thermo: Annotated[Literal["lj", "real", "metal"] | None, _LOG] = Field(
         default=None,
-        description="Also write thermo.log, the log in the columns of LAMMPS and in these units "
-        "of it.",
+        description="Also write thermo.log, with the columns of LAMMPS, in these of its units.",
     )
     trajectory_every: int | None = Field(
         default=None,

@@ -8,11 +8,13 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from ..description.checks import LAST_STEP
-from ..description.settings import HOTTEST, MOST, OnResume, Ranks, Threads
+from ..description.settings import HOTTEST, MOST, Needs, OnResume, Ranks, Threads
 from ..description.units import Kelvins, Unit
 from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from .section import Section
+
+_MINIMISATION = Needs("minimize", "nothing is minimised", "say minimize = true")
 
 
 class RunSection(Section):
@@ -33,10 +35,10 @@ class RunSection(Section):
         "times in log and trajectories, random numbers and annealing start from this number.",
     )
     minimize: bool = Field(default=False, description="Minimise the energy before the dynamics.")
-    minimize_iterations: int = Field(
+    minimize_iterations: Annotated[int, _MINIMISATION] = Field(
         default=200, ge=0, le=MOST, description="Maximum number of iterations of the minimisation."
     )
-    minimize_tolerance: Annotated[float, Unit("kJ/mol/nm")] = Field(
+    minimize_tolerance: Annotated[float, Unit("kJ/mol/nm"), _MINIMISATION] = Field(
         default=100.0,
         ge=0,
         description="End the minimisation when the largest force on an atom is below this value, "

@@ -57,7 +57,7 @@ _ELSEWHERE = {  # what all stages share, or have from the order of stages
 class Stage:
     """A stage: its name, its run, the settings of which this is made.
 
-    `unused` has common settings that it leaves out, since it has no use for them.
+    `unused` has common settings without effect in the stage, which it leaves out.
     """
 
     name: str
@@ -335,13 +335,13 @@ def _with_other_noise(config: Config, number: int) -> Config:
 
 
 def _leave_out_unused(merged: dict[str, Any], own: dict[str, Any]) -> set[str]:
-    """Leaves out common settings that a stage has no use for, such as those of a barostat.
+    """Leaves out common settings without effect in a stage, such as those of a barostat.
 
     Returns their names.  What the stage itself states stays, and is refused.
     """
     found = set()
     sections = {name: value for name, value in merged.items() if isinstance(value, dict)}
-    for unused in unused_settings(merged):
+    for unused in unused_settings(merged, Config):
         section, stated = sections.get(unused.section, {}), own.get(unused.section, {})
         for key in unused.among([key for key in section if key not in stated]):
             del section[key]

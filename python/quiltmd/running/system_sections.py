@@ -16,13 +16,14 @@ from ..description.implicit_solvent import (
     Surface,
 )
 from ..description.restraints import Scaling
-from ..description.settings import OnResume
+from ..description.settings import Needs, OnResume
 from ..description.units import Unit, read_box
 from ..inputs.checkpoints import find_state
 from ..openmm.files import find_force_field
 from .section import AbsolutePath, Section, absolute
 
 _Field = Annotated[float, Unit("V/nm")]
+_MODEL = Needs("model", "there is no implicit solvent", "choose a model")
 # The folder of a run stands for its checkpoint.
 StateFile = Annotated[Path, AfterValidator(lambda path: find_state(absolute(path)))]
 ParameterFile = Annotated[Path, AfterValidator(lambda path: find_force_field(absolute(path)))]
@@ -101,10 +102,10 @@ class SolventSection(Section):
         default="none",
         description="Generalized Born model: hct, obc1, obc2, gbn, gbn2, or none.",
     )
-    salt_concentration: SaltConcentration = ImplicitSolvent.salt_concentration
-    salt_temperature: SaltTemperature = ImplicitSolvent.salt_temperature
-    dielectric: Dielectric = ImplicitSolvent.dielectric
-    surface: Surface = ImplicitSolvent.surface
+    salt_concentration: Annotated[SaltConcentration, _MODEL] = ImplicitSolvent.salt_concentration
+    salt_temperature: Annotated[SaltTemperature, _MODEL] = ImplicitSolvent.salt_temperature
+    dielectric: Annotated[Dielectric, _MODEL] = ImplicitSolvent.dielectric
+    surface: Annotated[Surface, _MODEL] = ImplicitSolvent.surface
 
     def build(self) -> ImplicitSolvent | None:
         """The solvent of these settings, if there is one."""

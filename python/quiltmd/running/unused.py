@@ -11,12 +11,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
 from ..description.barostats import BAROSTATS
 from ..description.nonbonded import Nonbonded
-from ..description.settings import settings_only_with
+from ..description.settings import Needs, settings_only_with
 from ..description.thermostats import THERMOSTATS
 from .dynamics_sections import LANGEVIN, kind_of_integrator, lacking_settings
-from .setting_fields import fields_of
+from .setting_fields import fields_of, setting_fields, single_sections
 
 _Sections = Mapping[str, Mapping[str, Any]]
 
@@ -35,8 +38,8 @@ class Unused:
         return [name for name in names if self.keys is None or name in self.keys]
 
 
-def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
-    """Settings without effect in a run: sections and their keys, except defaults.
+def unused_settings(choices: Mapping[str, Any], config: type[BaseModel]) -> Iterator[Unused]:
+    """Settings of `config` without effect in a run: sections and their keys, except defaults.
 
     Sections that are none are passed over, as those who check them name them.
     """
@@ -58,19 +61,28 @@ def unused_settings(choices: Mapping[str, Any]) -> Iterator[Unused]:
         why = "velocities are drawn (minimize, draw_velocities, start_temperature of [run])"
         yield Unused("system", ("velocities",), why, "leave these out")
         yield Unused("run", ("require_velocities",), why, "leave these out")
-    if not run.get("minimize", False):
-        limits = ("minimize_iterations", "minimize_tolerance")
-        yield Unused("run", limits, "nothing is minimised", "say minimize = true")
-    if sections.get("output", {}).get("log_every") == 0:
-        yield Unused(
-            "output", ("log_terms", "log_box", "thermo"), "there is no log", "give log_every"
-        )
     if "exchange" in choices:
         why = "the states of an exchange have temperatures of their own"
         yield Unused("integrator", ("temperature",), why, "give the lowest of them")
-    if sections.get("solvent", {}).get("model", "none") == "none":
-        keys = ("salt_concentration", "salt_temperature", "dielectric", "surface")
-        yield Unused("solvent", keys, "there is no implicit solvent", "choose a model")
+    for name in single_sections(config):
+        yield from _unused_beside_what_is_off(
+            name, sections.get(name, {}), setting_fields(name, config)
+        )
+
+
+def _unused_beside_what_is_off(
+    section: str, given: Mapping[str, Any], fields: Mapping[str, FieldInfo]
+) -> Iterator[Unused]:
+    """Settings whose declaration says that they need another one of the section."""
+    keys: dict[Needs, list[str]] = {}
+    for key, field in fields.items():
+        for mark in field.metadata:
+            if isinstance(mark, Needs):
+                keys.setdefault(mark, []).append(key)
+    for mark, found in keys.items():
+        value = given.get(mark.setting, fields[mark.setting].default)
+        if not value or value == "none":
+            yield Unused(section, tuple(found), mark.otherwise, mark.remedy)
 
 
 def _annealing_of(bath: Any) -> Any:
