@@ -18,6 +18,11 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
 
 
+def test_each_example_has_a_number_of_its_own() -> None:
+    numbers = sorted(int(path.name.split("_")[0]) for path in EXAMPLES)
+    assert numbers == list(range(1, len(EXAMPLES) + 1))
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example(example: Path, tmp_path: Path, openmmtools_data: Path) -> None:
     done = subprocess.run(

@@ -183,6 +183,10 @@ def test_what_a_run_has_no_use_for_is_told(tmp_path: Path, capsys: Any) -> None:
     )
     config = make_config(tmp_path, [])
     assert told(config) == ""
+    (tmp_path / "copy.toml").write_text(config.as_toml(tmp_path))
+    copied = build_config(read_config(tmp_path / "copy.toml"))  # which states all defaults
+    assert copied.output.trajectory_every > copied.run.steps
+    assert told(copied) == ""
     for value, words in (("all", "reference_scaling of [system] has no effect"), ("none", "")):
         system = config.system.model_validate(
             config.system.model_dump(include={"topology", "coordinates"})

@@ -10,7 +10,7 @@ from ..description.system import System
 from ..errors import QuiltError
 from ..inputs import count_frames
 from .config import Config
-from .output_sections import TRAJECTORY
+from .output_sections import TRAJECTORY, TRAJECTORY_EVERY
 from .progress import warn
 
 
@@ -62,11 +62,12 @@ def warn_of_no_effect(config: Config, system: System) -> None:
     """Warns of what inputs or settings say without effect.
 
     Outputs and a barostat that a run is too short for, places for restraints that there are not,
-    and the Ewald coefficients of inputs whose cutoff is replaced.
+    and the Ewald coefficients of inputs whose cutoff is replaced. Defaults are passed over, as
+    config.toml of a run states them all.
     """
-    steps, stated = config.run.steps, config.output.model_fields_set
+    steps = config.run.steps
     for name, section in config.trajectories().items():
-        asked = name != TRAJECTORY or "trajectory_every" in stated
+        asked = name != TRAJECTORY or config.output.trajectory_every != TRAJECTORY_EVERY
         if asked and 0 < steps < section.every:
             warn(
                 f"{name} will have no frames: one is due every {section.every} steps, and the run "
@@ -78,14 +79,11 @@ def warn_of_no_effect(config: Config, system: System) -> None:
             f"the box may not change: the barostat acts every {every} steps, and the run has "
             f"{steps}"
         )
-    given = config.system.model_fields_set & {"reference", "reference_scaling"}
-    if config.system.reference_scaling == "none":
-        given.discard("reference_scaling")
+    given = ["reference"] if config.system.reference is not None else []
+    if config.system.reference_scaling not in ("com", "none"):  # the default, and no scaling
+        given.append("reference_scaling")
     if given and not len(system.position_restraints):
-        warn(
-            f"there are no position restraints: {', '.join(sorted(given))} of [system] has no "
-            f"effect"
-        )
+        warn(f"there are no position restraints: {', '.join(given)} of [system] has no effect")
     if system.nonbonded is not None and system.nonbonded.cutoff != config.nonbonded.cutoff:
         _warn_of_meshes(system.nonbonded, config.nonbonded)
 

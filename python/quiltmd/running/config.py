@@ -56,7 +56,7 @@ from .faults import describe
 from .imd_section import ImdSection
 from .input_hashes import files_beside
 from .older_names import with_present_names
-from .output_sections import TRAJECTORY, OutputSection, TrajectorySection
+from .output_sections import TRAJECTORY, TRAJECTORY_EVERY, OutputSection, TrajectorySection
 from .paths import make_absolute
 from .reporter_section import ReporterSection
 from .restraints_section import RestraintsSection
@@ -81,7 +81,6 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-_TRAJECTORY_EVERY = 1000
 REPARTITIONED_HYDROGEN_MASS = 3.024  # amu: three times hydrogen's, as Hopkins et al. (2015) propose
 SECOND = "second/"  # begins names of inputs of [alchemy.second]
 
@@ -125,7 +124,7 @@ class Config(Section):
                     + (" (that of trajectory_every)" if name == TRAJECTORY else "")
                 )
         if self.output.trajectory_every is None:
-            every = 0 if self.trajectory else _TRAJECTORY_EVERY
+            every = 0 if self.trajectory else TRAJECTORY_EVERY
             output = self.output.model_copy()  # which does not count it as given
             object.__setattr__(output, "trajectory_every", every)
             object.__setattr__(self, "output", output)

@@ -24,6 +24,7 @@ else:
 
 
 TRAJECTORY = "trajectory.dcd"  # what `trajectory_every` writes
+TRAJECTORY_EVERY = 1000  # its default
 _LOG = Needs("log_every", "there is no log", "give log_every")
 
 
