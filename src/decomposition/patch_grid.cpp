@@ -63,9 +63,9 @@ int patch_of(const PatchGrid& grid, Vec3d point) {
 }
 
 PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patch_reach,
-                          double span, std::optional<Int3> cells) {
+                          double span, std::optional<Int3> cells, int64_t atoms) {
   const Vec3d widths = box.widths();
-  const PatchRule rule{std::max(2 * cutoff, reach), reach, span, patch_reach};
+  const PatchRule rule{std::max(2 * cutoff, reach), reach, span, patch_reach, atoms};
   if (!rule.serves(box)) {
     char text[256];
     std::snprintf(text, sizeof text,

@@ -19,6 +19,7 @@ struct PatchRule {
   double reach;      // of the half shell, nm
   double span;       // of bonded terms, nm
   Int3 patch_reach;  // reach of the half shell in patches along x, y, z: 1 or 2
+  int64_t atoms;     // that are to fill the clusters of patches; 0: patches are as narrow as can be
 
   QMD_HD bool serves(const Box& box) const {
     const Vec3d widths = box.widths();
@@ -27,10 +28,11 @@ struct PatchRule {
   // The patches of a box that had this number before, as make_patch_grid() says; 0: none.
   QMD_HD Int3 cells(const Box& box, Int3 before) const {
     const Vec3d widths = box.widths();
+    const double filled = filled_width(box.volume());
     Int3 found{};
     for (int d = 0; d < 3; ++d) {
       const double half = widths[d] / 2, apart = span < half ? span : half;
-      const double least = reach > apart ? reach : apart;
+      const double near = reach > apart ? reach : apart, least = near > filled ? near : filled;
       found[d] = cells_along(widths[d] * patch_reach[d] / least, before[d]);
       // Terms wider than half the box may be in patches all around it.
       if (span > half && found[d] > patch_reach[d] + 1) found[d] = patch_reach[d] + 1;
@@ -39,6 +41,19 @@ struct PatchRule {
   }
 
  private:
+  // Width of patches that have `kFilling` atoms at the mean density, if that is more than the reach; at most
+  // `kWidest` times the reach, because a box may be empty but for a drop. By Newton's method from above: cbrt()
+  // differs between devices.
+  QMD_HD double filled_width(double volume) const {
+    constexpr double kFilling = 12, kWidest = 2;
+    if (atoms == 0) return 0;
+    const double wanted = kFilling * volume / static_cast<double>(atoms);
+    if (wanted <= reach * reach * reach) return 0;
+    double width = kWidest * reach;
+    if (wanted >= width * width * width) return width;
+    for (int k = 0; k < 6; ++k) width = (2 * width + wanted / (width * width)) / 3;
+    return width;
+  }
   // Cells along a dimension whose width is `reaches` times the least width of a cell.
   QMD_HD static int cells_along(double reaches, int before) {
     constexpr double kSpare = 1.03;
@@ -91,14 +106,15 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 // Patches as narrow as `reach / patch_reach` allows along each dimension: any two atoms closer than `reach` are
 // then in patches at most `patch_reach` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.
 // Atoms of one bonded term are at most `span` apart, or half the box, beyond which another image is
-// nearer; where that is more than the reach, patches are wider.
+// nearer; where that is more than the reach, patches are wider. So they are where they would have so few of the
+// `atoms` that most slots of their clusters were empty; 0: however few there are.
 // Throws Error when the box is narrower than twice the cutoff.
 //
 // A box that has changed keeps the `cells` that it had while they are wide enough. They become fewer as
 // soon as they are not, but more only with 3 % to spare: a box that fluctuates about a limit does
 // not change them again and again. So cells depend on what boxes came before, and are part of a State.
 PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patch_reach,
-                          double span = 0, std::optional<Int3> cells = {});
+                          double span = 0, std::optional<Int3> cells = {}, int64_t atoms = 0);
 
 // Upper bound on the slots of this number of atoms, however they are spread: every patch is padded to whole
 // clusters.

@@ -211,8 +211,11 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     setup.grid.holds = Holds::kAll;
     setup.grid.layers_with_places = layers_with_places(setup.held, *cells, width);
   } else {
-    setup.grid =
-        make_patch_grid(std::get<Box>(cell), cutoff, reach, setup.lists.patch_reach, span, cells);
+    const Int3 patch_reach = setup.lists.patch_reach;
+    // Who asks for half as wide patches wants many of them.
+    const bool may_be_wider = lists && patch_reach == kOneAway;
+    setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, patch_reach, span, cells,
+                                 may_be_wider ? std::ssize(setup.system.masses) : 0);
     if (std::ranges::any_of(setup.families, &Family::full_shell))
       setup.grid.holds = Holds::kFullShell;
   }

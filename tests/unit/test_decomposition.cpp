@@ -136,6 +136,23 @@ void cells_change_with_room_to_spare() {
   CHECK(grid_of(3.005, {}) == finest && grid_of(4.05, {{3, 4, 5}}) == kept);
 }
 
+// Patches are widened until they have some 12 atoms, by twice at most; with more than that they stay as they are.
+void thinly_filled_patches_are_wider() {
+  const auto cells_of = [](double edge, int64_t atoms, std::optional<Int3> before = {}) {
+    return make_patch_grid({edge, 0, edge, 0, 0, edge}, 0.4, 0.5, kOneAway, 0, before, atoms)
+        .cells.x;
+  };
+  constexpr double kEdge = 12.01;
+  CHECK(cells_of(kEdge, 0) == 24);
+  for (const int cells : {23, 20, 17, 13}) {  // boxes of a little more than 12 atoms for each patch
+    const int64_t atoms = 12 * cells * cells * cells + 12;
+    CHECK(cells_of(kEdge, atoms) == cells);
+    CHECK(cells_of(kEdge, atoms, {{cells, cells, cells}}) == cells);
+  }
+  CHECK(cells_of(kEdge, 12 * 24 * 24 * 24 + 12) == 24 && cells_of(kEdge, 1'000'000) == 24);
+  CHECK(cells_of(kEdge, 100) == 12);  // a drop in an empty box
+}
+
 void small_boxes_are_refused() {
   bool refused = false;
   try {
@@ -555,6 +572,7 @@ int main() {
       {"the full shell is both halves", full_shell_is_both_halves},
       {"ranks hold full shells", ranks_hold_full_shells},
       {"cells change with room to spare", cells_change_with_room_to_spare},
+      {"thinly filled patches are wider", thinly_filled_patches_are_wider},
       {"small boxes are refused", small_boxes_are_refused},
       {"large boxes are refused", large_boxes_are_refused},
       {"slots are counted", slots_are_counted},
