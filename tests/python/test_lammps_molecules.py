@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,26 @@ def test_a_polymer_runs_and_its_bits_do_not_depend_on_ranks(tmp_path: Path) -> N
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", ["chain", "charmm"])
+def test_replicated_molecules_are_whole(tmp_path: Path, name: str) -> None:
+    """Twelve copies have twelve times the energy, though molecules are cut at the boundary."""
+    system, state, _ = loaded(tmp_path, name)
+    file = tmp_path / "in.script"
+    text = re.sub(r"(read_data .*\n)", r"\1replicate 2 3 2\n", file.read_text())
+    assert "replicate" in text
+    file.write_text(text)
+    copies, placed = quiltmd.load(file, file)
+    assert copies.nonbonded is not None
+    if copies.nonbonded.method == "pme":
+        copies = replace(copies, nonbonded=copies.nonbonded.overridden({"pme_tolerance": 1e-7}))
+    assert copies.atoms == 12 * system.atoms
+    assert placed.box == pytest.approx(state.box * np.array([2, 3, 2])[:, None])
+    one, many = quiltmd.reference(system, state)[0], quiltmd.reference(copies, placed)[0]
+    for parts in (("bond",), ("angle",), ("torsion",), ("lj",), ("coulomb", "pme")):
+        single = sum(one.get(part, 0.0) for part in parts)
+        assert sum(many.get(part, 0.0) for part in parts) == pytest.approx(12 * single, rel=2e-6)
+
+
 def checked(*words: Any) -> None:
     done = command(*words)
     assert done.returncode == 0, done.stderr
@@ -225,6 +246,17 @@ def expected_style(script: str, kind: str) -> str:
         (("0.11 3.5 0.01 3.3", "0.11 3.5 0.01"), "line 19: .*are epsilon sigma epsilon14 sigma14"),
         (("charmm/coul/long 8.0 10.0", "charmm/coul/long 10.0 8.0"), "line 7: .*above the inner"),
         (("lj/charmm/coul/long 8.0 10.0", "meam"), "line 7: .*MEAM is not supported"),
+        (("ewald 1e-10", "msm 1e-4"), "line 9: .*multilevel summation.*use pppm"),
+        (
+            ("improper_coeff", "replicate 2 0 2\nimproper_coeff"),
+            "replicate 2 0 2: only three numbers of copies",
+        ),
+        (("improper_coeff", "replicate 2 2\nimproper_coeff"), "expected a whole number as value 3"),
+        (
+            ("improper_coeff", "replicate 2 1 1\nreplicate 1 2 1\nimproper_coeff"),
+            "replicate 1 2 1: only once",
+        ),
+        (("read_data", "replicate 2 1 1\nread_data"), "no atoms"),
     ],
 )
 def test_scripts_are_refused_with_the_line(

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..description.box import reduce_box
+from ..description.molecules import cut_link, make_whole
+from ..description.state import State
 from ..description.system import System
 from ..description.topology import Topology
 from ..errors import InputError
@@ -54,6 +56,7 @@ class _Model:
         self.lattice: tuple[float, F64] | None = None  # constant, and places in the cell
         self.pairs, self.bonded, self.special = Pairs(), Bonded(), Special()
         self.shake = Shake()
+        self.copies = (1, 1, 1)
         ran: Command | None = None
         for command in commands(file):
             if command.name == "fix" and command.words[2:3] and command.words[2] in SHAKE:
@@ -141,6 +144,8 @@ class _Model:
         kind = command.whole(0)
         if self.atoms is None or self.lattice is None:
             raise command.error("needs a lattice and a box")
+        if self.copies != (1, 1, 1):
+            raise command.error("only before replicate")
         if not 1 <= kind <= self.atoms.type_count:
             raise command.error(f"types are 1 to {self.atoms.type_count}")
         upper = self.origin + np.diag(self.atoms.box)
@@ -158,6 +163,31 @@ class _Model:
         atoms.charges = np.append(atoms.charges, np.zeros(len(points)))
         atoms.positions = np.append(atoms.positions, points, axis=0)
         atoms.velocities = None
+
+    def replicate(self, command: Command) -> None:
+        counts = command.whole(0), command.whole(1), command.whole(2)
+        if len(command.words) != 3 or min(counts) < 1:
+            raise command.error("only three numbers of copies, of at least 1")
+        if self.copies != (1, 1, 1):
+            raise command.error("only once")
+        bonds = self.placed.terms["bond"][1]
+        if cut_link(self.whole, self.box, bonds) is not None:
+            raise command.error("a molecule is bonded to its own periodic image: not supported")
+        self.copies = counts
+
+    @property
+    def whole(self) -> F64:
+        """(N, 3) nm, of the atoms before they are replicated: molecules in one piece."""
+        atoms = self.placed
+        return make_whole(atoms.positions * self.units.length, self.box, atoms.terms["bond"][1])
+
+    @property
+    def state(self) -> State:
+        """That of all copies; without velocities in the file they are 0."""
+        speed = self.placed.velocities
+        places = self.whole
+        scaled = np.zeros_like(places) if speed is None else speed * self.units.velocity
+        return State(places, scaled, self.box).tile(*self.copies)
 
     def set_mass(self, command: Command) -> None:
         if self.atoms is None:
@@ -192,6 +222,11 @@ class _Model:
         self.pairs.modify(command)
 
     def set_mesh(self, command: Command) -> None:
+        if command.words[:1] == ("msm",):
+            raise command.error(
+                "the multilevel summation method is not supported: use pppm, or in Python "
+                'Nonbonded(method="fmm"), which does without Fourier transforms as well'
+            )
         if not command.words or command.words[0] not in ("pppm", "ewald"):
             raise command.error("only pppm and ewald")
         self.pairs.mesh = command
@@ -217,6 +252,7 @@ _SETUP: dict[str, Callable[[_Model, Command], None]] = {
     "region": _Model.add_region,
     "create_box": _Model.create_box,
     "create_atoms": _Model.create_atoms,
+    "replicate": _Model.replicate,
     "mass": _Model.set_mass,
     "pair_style": _Model.set_pairs,
     "pair_coeff": _Model.set_coefficients,
@@ -252,17 +288,20 @@ def _read(sources: Sources) -> Described:
         "pair_tables": forces.pair_tables,
     }
     system = System.of(each, charges, atoms.types - 1, forces.a, forces.b, **fields)
-    return Described(system, box=model.box, complete=True, periodic=True)
+    if model.copies != (1, 1, 1):
+        system = system.tile(*model.copies)
+    box = model.box * np.array(model.copies)[:, None]
+    return Described(system, box=box, complete=True, periodic=True)
 
 
 def _read_coordinates(file: str, expected: Expected) -> Coordinates:
     model = _Model(file)
-    atoms, units = model.placed, model.units
-    if len(atoms.types) != expected.atoms:
-        message = f"{len(atoms.types)} atoms, but the topology has {expected.atoms}"
+    state = model.state
+    if len(state.positions) != expected.atoms:
+        message = f"{len(state.positions)} atoms, but the topology has {expected.atoms}"
         raise InputError(message, file=file)
-    velocities = None if atoms.velocities is None else atoms.velocities * units.velocity
-    return Coordinates(atoms.positions * units.length, velocities, model.box)
+    velocities = None if model.placed.velocities is None else state.velocities
+    return Coordinates(state.positions, velocities, state.box)
 
 
 SCRIPT = TopologyFormat("LAMMPS input script", is_script, _read)
