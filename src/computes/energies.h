@@ -4,7 +4,6 @@
 
 #include <array>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -51,17 +50,13 @@ struct ConstantEnergies {
   double dispersion = 0;  // long-range dispersion correction, or self energy on the mesh
 };
 
-// The features that a system has, and kAny.
-std::set<Feature> features_of(const System& system);
-
 // Adds potential energies with names of their own to those by name, and to their sum.
 void add_energies(std::map<std::string, double>& named, const std::vector<std::string>& names,
                   const double* values);
 
-// Potential energies by name, those of some features only where there are these, and their sum as
-// "potential".
+// Potential energies of a system by name, and their sum as "potential".
 std::map<std::string, double> potential_energies(const EnergyValues& energy,
                                                  const ConstantEnergies& constant,
-                                                 const std::set<Feature>& features);
+                                                 const System& system);
 
 }  // namespace quiltmd

@@ -63,8 +63,7 @@ ReferenceResult evaluate_reference(const System& input, const NonbondedSettings&
     dispersion.energy += dispersion_self_energy(system, settings.dispersion_alpha);
   ReferenceResult result;
   result.energies = potential_energies(
-      out.energy, {charges.energy, kind_of_constant(settings), dispersion.energy},
-      features_of(system));
+      out.energy, {charges.energy, kind_of_constant(settings), dispersion.energy}, system);
   add_energies(result.energies, system.custom_energies, out.custom.data());
   result.forces.resize(internal.size());
   for (size_t i = 0; i < internal.size(); ++i)

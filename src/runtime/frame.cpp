@@ -26,7 +26,6 @@ Frame::Frame(const System& system, const Setup& setup, Contents contents, int64_
       by_lambda_(setup.by_lambda),
       lambdas_(setup.lambdas),
       volume_(setup.grid.box.volume()),
-      features_(features_of(setup.system)),
       shares_(std::move(shares)) {
   for (const ExternalForce& force : setup.external) external_.push_back(force.name);
 }
@@ -86,7 +85,7 @@ std::map<std::string, double> Frame::energies() const {
   std::copy_n(all.begin(), e.size(), e.begin());
   if (!box_ && has_constant_forces(system_))
     e[kEnergyOf<ConstantForceForm>] += constant_force_energy(system_, by_atom(kFramePositions));
-  auto named = potential_energies(e, constants_, features_);
+  auto named = potential_energies(e, constants_, system_);
   add_energies(named, external_, &all[0] + e.size());
   add_energies(named, system_.custom_energies, &all[0] + e.size() + external_.size());
   named["kinetic"] = e[kKinetic];

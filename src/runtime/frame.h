@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -105,7 +104,6 @@ class Frame {
   std::optional<LambdaConstants> by_lambda_;
   Lambdas lambdas_;
   double volume_;
-  std::set<Feature> features_;
   std::vector<std::unique_ptr<Download>> shares_;  // by rank
 };
 
