@@ -16,6 +16,8 @@ using Matrix = nanobind::ndarray<const double, nanobind::shape<3, 3>, nanobind::
                                  nanobind::device::cpu>;
 
 System system_from(const nanobind::dict& arrays);
+// Fills the parts that only some systems have.
+void read_parts(const nanobind::dict& arrays, System& system);
 NonbondedSettings nonbonded_from(const nanobind::dict& values);
 IntegratorSettings integrator_from(const nanobind::dict& values);
 ListSettings lists_from(const nanobind::dict& values);
