@@ -28,8 +28,8 @@ std::vector<Int3> half_shell(Int3 patch_reach) {
   return offsets;
 }
 
-// Every patch has a cluster of slots at least, which must be numbered. In double precision: so many
-// cells may be in no int.
+// Every patch has a cluster of slots at least, which must be numbered. In double precision, as the number
+// of cells may exceed any int.
 void refuse_too_many(Vec3d cells) {
   const double most = (static_cast<double>(kSlotMask) + 1) / kClusterSize;
   const double patches = std::max(cells.x, 1.0) * std::max(cells.y, 1.0) * std::max(cells.z, 1.0);

@@ -81,7 +81,7 @@ class Blocks {
 
   int ranks_;
   Place size_;
-  std::vector<Place> shifts_;  // by level: a block is so many times twice as long
+  std::vector<Place> shifts_;  // by level: number of doublings of the length of a block
 };
 
 }  // namespace

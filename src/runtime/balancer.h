@@ -20,7 +20,7 @@ class Balancer {
   void begin(int64_t step);
   // Patches have been assigned again meanwhile.
   void forget() { before_.reset(); }
-  // Steps until it is time, none or less: it is, for lists that live so many steps. Measurements begin
+  // Steps until it is time, for lists with a lifetime of `life` steps; 0 or less: it is time. Measurements begin
   // at started().
   int64_t steps_left(int64_t step, int life) const {
     return started_ + epochs_ * int64_t{life} - step;

@@ -142,8 +142,8 @@ class Engine {
   void replan();      // the present assignment takes effect at the next rebuild
   void load_again();  // the present state, with the patch grid of the setup
   MeshSharing mesh_sharing() const;
-  // Whether a run of so many steps is to find out how PME is shared best; and makes steps in either way,
-  // as many as it returns.
+  // Whether a run of `steps` steps is to find the fastest way to share PME; and makes steps in each way,
+  // and returns their number.
   bool should_time_meshes(int64_t steps) const;
   int64_t time_meshes();
   double time_of_life(MeshSharing mesh);

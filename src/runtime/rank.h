@@ -21,8 +21,8 @@
 namespace quiltmd {
 
 // The motion of an atom went out of bounds, its constraints could not be satisfied, some atom moved
-// beyond the Verlet buffer in one step, or a bonded term is stretched over so many patches that no
-// rank holds all its atoms.
+// beyond the Verlet buffer in one step, or a bonded term is stretched over more
+// patches than those of which one rank holds atoms.
 struct Blowup : std::runtime_error {
   enum class Cause { kMotion, kConstraint, kBuffer, kLostTerm, kFarMigrant };
   Blowup(int64_t at, int32_t which, Cause why)

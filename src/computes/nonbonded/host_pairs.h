@@ -68,7 +68,7 @@ struct alignas(64) PairThread {
   int64_t virial[Symmetric::kParts] = {};
 };
 
-// The working memory of the threads for so many slots, and the shifts of these codes. Its sums are zero
+// The working memory of the threads for `slots` slots, and the shifts of these codes. Its sums are zero
 // between calls.
 std::vector<PairThread>& pair_threads(ThreadGroup& threads, int slots, const Vec3f* shifts,
                                       int codes);

@@ -119,8 +119,8 @@ inline constexpr int kFmmOrder = 5;
 inline constexpr std::array<int, kFmmOrder + 1> kRefinement{1, 5, 10, 10, 5, 1};
 inline constexpr int kRefinementScale = 16;  // by which these are to be divided
 
-// Patches of an open cell, each `per_patch` grid points wide: so many more that the grid can be halved again and
-// again, while charges and what they are spread over fit into it.
+// Patches of an open cell, each `per_patch` grid points wide: enlarged so that the grid can be halved again and
+// again, and charges and the points around them fit into it.
 Int3 with_levels(Int3 cells, int per_patch);
 
 // Throws Error for a grid or an order that the kernels cannot do.
