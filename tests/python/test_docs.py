@@ -25,6 +25,7 @@ import quiltmd
 from quiltmd import Barostat, Thermostat
 from quiltmd.commands.cli import app
 from quiltmd.description.choices import choices_of
+from quiltmd.description.term_forms import TERM_FORMS
 from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.inputs.control_files import read_control
 from quiltmd.prediction.machine import read_machine
@@ -232,7 +233,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
 
 def test_files_agree_on_the_version_of_the_release() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    packages = [path for path in (ROOT / "packaging").rglob("*") if path.is_file()]
+    packages = [path for path in (ROOT / "packaging").rglob("*.*") if path.suffix != ".md"]
     for path in [ROOT / "CITATION.cff", *packages]:
         text = f"{path.name}\n{path.read_text()}"
         stated = r"""^\s*(?:\S+image\.)?version[:=\s]+["']?(\d+\.\d+\.\d+)"""
@@ -281,3 +282,13 @@ def test_the_theory_lists_every_choice(base: type[Any], page: str) -> None:
     rows = (ROOT / "docs" / "theory" / page).read_text()
     for kind, choice in choices_of(base).items():
         assert f"| `{kind}` | `{choice.__name__}` |" in rows
+
+
+def test_the_theory_lists_every_form_of_terms() -> None:
+    rows = (ROOT / "docs" / "theory" / "bonded.md").read_text()
+    listed = [
+        name
+        for cell in re.findall(r"^\| [^|]+ \| (`[^|]+`) \|", rows, re.MULTILINE)
+        for name in cell.strip("`").split("`, `")
+    ]
+    assert sorted(listed) == sorted(form.name for form in TERM_FORMS)

@@ -17,12 +17,18 @@ from openmm import app, unit
 
 import quiltmd
 from quiltmd import InputError, Nonbonded, QuiltWarning, State, System
+from quiltmd.gromacs.parameters import COUNTS, FUNCTIONS
 from quiltmd.inputs import describe, included_files
 from quiltmd.running import runner
 from quiltmd.running.config import build_config
 
 CUTOFF, BOX = 0.9, 3.0
 ATOMS = 8  # of the chain
+# Function types without terms here.
+BOND, ANGLE, DIHEDRAL = (
+    next(function for function in FUNCTIONS[types] if function not in COUNTS[types])
+    for types in ("bondtypes", "angletypes", "dihedraltypes")
+)
 
 TYPES = """
 [ defaults ]
@@ -362,9 +368,17 @@ BAD = {
     "massive": ("[ pairs ]", "[ dummies2 ]\n1 2 3 1 0.5\n[ pairs ]", "cannot be a virtual site"),
     "buckingham": ("1 3 yes", "2 3 yes", r"nbfunc 2 \(Buckingham\) is not supported"),
     "rule": ("1 3 yes", "1 4 yes", "combination rule 4 is not known, only 1, 2 and 3"),
-    "bond": ("1 2 1\n", "1 2 4\n", r"top, line \d+: bonds of function type 4 are not supported"),
-    "angle": ("1 2 3 1\n", "1 2 3 6\n", "angles of function type 6 are not supported"),
-    "dihedral": ("1 2 3 4 3\n", "1 2 3 4 8\n", "dihedrals of function type 8 are not supported"),
+    "bond": ("1 2 1\n", f"1 2 {BOND}\n", rf"line \d+: bonds of function type {BOND} are not supp"),
+    "angle": (
+        "1 2 3 1\n",
+        f"1 2 3 {ANGLE}\n",
+        f"angles of function type {ANGLE} are not supported",
+    ),
+    "dihedral": (
+        "1 2 3 4 3\n",
+        f"1 2 3 4 {DIHEDRAL}\n",
+        f"dihedrals of function type {DIHEDRAL} are not supported",
+    ),
     "types": (
         "CT CM CT 1 112",
         "CT CM CM 1 112",

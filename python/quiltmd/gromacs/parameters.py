@@ -46,11 +46,13 @@ COUNTS = {
     "constrainttypes": {1: 1, 2: 1},
     "pairtypes": {1: 2, 2: 2},
 }
-# Function types of GROMACS of which terms are refused, so that their parameters are of no use.
-_REFUSED = {
-    "bondtypes": (4, 8, 9),
-    "angletypes": (3, 4, 6, 8, 9),
-    "dihedraltypes": (8, 10),
+# Function types that GROMACS has; terms of those without an entry in `COUNTS` are refused.
+FUNCTIONS = {
+    "bondtypes": range(1, 11),
+    "angletypes": (1, 2, 3, 4, 5, 6, 8, 9, 10),
+    "dihedraltypes": (1, 2, 3, 4, 5, 8, 9, 10, 11),
+    "constrainttypes": (1, 2),
+    "pairtypes": (1, 2),
 }
 _MULTIPLE = 9  # the function type of dihedrals whose lines add up
 # Function types that share the parameters of another.
@@ -295,7 +297,7 @@ def _types_and_function(line: Line, section: str, names: int) -> tuple[_Names, i
     function = natural_number(line.words[names]) if len(line.words) > names else None
     if function is None:
         raise line.error("expected types of atoms and a function type")
-    if function not in COUNTS[section] and function not in _REFUSED.get(section, ()):
+    if function not in FUNCTIONS[section]:
         raise line.error(f"[ {section} ] of function type {function} are not known")
     return tuple(line.words[:names]), function
 
