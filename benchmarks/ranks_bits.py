@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same bits on any number of CPU ranks, by ensemble, and how rank counts end up.
+"""The same bits on any number of ranks, by ensemble; also to compare the bits of two commits.
 
     python benchmarks/ranks_bits.py [--edge NM] [--steps N] [--ranks 1,8,27,64]
+    python benchmarks/ranks_bits.py --system dhfr --device cuda --ranks 1
 
-Waters in a cubic box, warmed up on one rank.  From that state each ensemble runs on each number of
-ranks; the digests of positions, velocities and box must be equal.  Prints Markdown, and ends with
-status 1 if one differs.
+Waters in a cubic box, or a standard system, warmed up on one rank.  From that state each ensemble
+runs on each number of ranks; the digests of positions, velocities and box must be equal.  Prints
+Markdown, and ends with status 1 if one differs.  A change that keeps all bits prints the same
+digests as the commit before it on a device of the same kind.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from benchmark_systems import water
+from benchmark_systems import standard, water
 
 import quiltmd
 from quiltmd import (
@@ -56,11 +58,13 @@ def main() -> None:
     parser.add_argument("--edge", type=float, default=4.4)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--ranks", default="1,8,27,64")
+    parser.add_argument("--system", help="of `quiltmd bench`, in place of water")
+    parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
     counts = [int(word) for word in given.ranks.split(",")]
-    system, state = water(given.edge)
+    system, state = standard(given.system) if given.system else water(given.edge)
     forces = Nonbonded(cutoff=0.9)
-    warm = Simulation(system, state, forces, LANGEVIN, device="cpu")
+    warm = Simulation(system, state, forces, LANGEVIN, device=given.device)
     warm.minimize(max_iterations=50)
     warm.draw_velocities(300.0, seed=1)
     warm.run(200)
@@ -74,7 +78,7 @@ def main() -> None:
         digests, seconds = [], []
         for ranks in counts:
             simulation = Simulation(
-                system, start, forces, device="cpu", ranks=ranks, threads=1, **settings
+                system, start, forces, device=given.device, ranks=ranks, threads=1, **settings
             )
             begin = time.monotonic()
             simulation.run(given.steps)
