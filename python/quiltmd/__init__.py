@@ -51,10 +51,16 @@ def __getattr__(name: str) -> object:
 
 
 def _alike(name: str) -> str:
-    """The names that end with the same word, as those of other programs may: DCDReporter."""
-    words = findall("[A-Z][a-z]+$", name)
-    alike = [own for own in __all__ if words and own.endswith(words[0])]
+    """The names with most words of this one, as those of other programs may be: DCDReporter."""
+    words = _words(name)
+    shared = {own: len(words & _words(own)) for own in __all__}
+    most = max(shared.values())
+    alike = [own for own in __all__ if most and shared[own] == most]
     return f"; there is {', '.join(alike)}" if alike else ""
+
+
+def _words(name: str) -> set[str]:
+    return set(findall("[A-Z][a-z]+", name))
 
 
 def __dir__() -> list[str]:

@@ -74,3 +74,7 @@ def test_names_of_the_package_are_those_of_its_stub() -> None:
         _ = quiltmd.Sytem
     with pytest.raises(AttributeError, match=r"; there is .*LogReporter, .*TrajectoryReporter$"):
         _ = quiltmd.DCDReporter
+    with pytest.raises(AttributeError, match=r"; there is LangevinMiddle$"):
+        _ = quiltmd.LangevinMiddleIntegrator
+    with pytest.raises(AttributeError, match=r"no attribute 'Context'$"):
+        _ = quiltmd.Context

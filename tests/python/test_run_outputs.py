@@ -204,5 +204,9 @@ def test_what_a_run_has_no_use_for_is_told(tmp_path: Path, capsys: Any) -> None:
     assert "the barostat acts every 21 steps, and the run has 20" in told(kept)
     often = barostat.model_copy(update={"every": 20})
     assert told(kept.model_copy(update={"barostat": often})) == ""
+    section = config.run.model_copy(update={"first_step": 10})  # to step 30, by 21 and by 25
+    begun = {"run": section, "barostat": barostat}
+    later = make_config(tmp_path, late, trajectory_every=25).model_copy(update=begun)
+    assert told(later) == ""
     runner.start(make_config(tmp_path, late), engine=FakeEngine)
     assert "late.xtc will have no frames" in " ".join(capsys.readouterr().err.split())

@@ -65,16 +65,21 @@ def warn_of_no_effect(config: Config, system: System) -> None:
     and the Ewald coefficients of inputs whose cutoff is replaced. Defaults are passed over, as
     config.toml of a run states them all.
     """
-    steps = config.run.steps
+    first, last, steps = config.run.first_step, config.run.last_step, config.run.steps
     for name, section in config.trajectories().items():
         asked = name != TRAJECTORY or config.output.trajectory_every != TRAJECTORY_EVERY
-        if asked and 0 < steps < section.every:
+        if asked and steps and first // section.every == last // section.every:
             warn(
                 f"{name} will have no frames: one is due every {section.every} steps, and the run "
                 f"has {steps}"
             )
     every = config.barostat.every
-    if config.integrator.ensemble == "npt" and every is not None and 0 < steps < every:
+    if (
+        config.integrator.ensemble == "npt"
+        and every is not None
+        and steps
+        and first // every == last // every
+    ):
         warn(
             f"the box may not change: the barostat acts every {every} steps, and the run has "
             f"{steps}"
