@@ -14,8 +14,10 @@
 #include "bindings/convert.h"
 #include "bindings/planner.h"
 #include "bindings/prediction.h"
+#include "computes/expressions/program_source.h"
 #include "computes/nonbonded/pair_parameters.h"
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/run_time_compiler.h"
 #include "device/remote/server.h"
 #include "math/error.h"
 #include "runtime/box_error.h"
@@ -359,6 +361,20 @@ nb::dict reference(const nb::dict& arrays, const nb::dict& nonbonded,
   return result;
 }
 
+// Sources of the kernels of custom forces, and machine code of such a source.
+std::vector<std::string> gpu_sources(const nb::dict& arrays) {
+  const System system = system_from(arrays);
+  std::vector<std::string> sources;
+  for (const ExpressionForce& force : system.expressions) sources.push_back(term_source(force));
+  for (const PairExpression& force : system.pair_expressions) sources.push_back(pair_source(force));
+  return sources;
+}
+
+nb::bytes compile_source(const std::string& source, const std::string& capability) {
+  const std::string code = released([&] { return compile_for_gpus(source, capability); });
+  return nb::bytes(code.data(), code.size());
+}
+
 // Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, SimulationError
 // quiltmd.SimulationError(step, message), BoxError quiltmd.BoxError(step, message).
 void translate(const std::exception_ptr& p, void*) {
@@ -457,6 +473,9 @@ NB_MODULE(_core, module) {
   add_prediction(module);
   module.def("reference", &reference, "system"_a, "nonbonded"_a, "box"_a.none(), "positions"_a);
   module.def("term_forms", &term_forms);
+  module.def("set_run_time_compiler", &set_run_time_compiler, "path"_a);
+  module.def("gpu_sources", &gpu_sources, "system"_a);
+  module.def("compile_for_gpus", &compile_source, "source"_a, "capability"_a);
   module.def("tables_of_pair_forms", &tables_of_pair_forms);
   nb::class_<Device>(module, "Device")
       .def("serve", &remote::serve_device, "socket"_a, nb::call_guard<nb::gil_scoped_release>());

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where NCCL and UCX are looked for: a wheel goes before the system."""
+"""Where NCCL, UCX and NVRTC are looked for: a wheel goes before the system."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from quiltmd.engine.libraries import NCCL, UCX, Library
+from quiltmd.engine.libraries import NCCL, NVRTC, UCX, Library
 
-BOTH = pytest.mark.parametrize("library", [NCCL, UCX], ids=["nccl", "ucx"])
+EACH = pytest.mark.parametrize("library", [NCCL, UCX, NVRTC], ids=["nccl", "ucx", "nvrtc"])
 
 
 def wheel(library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -21,7 +22,7 @@ def wheel(library: Library, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return path
 
 
-@BOTH
+@EACH
 def test_a_wheel_is_found(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -30,9 +31,12 @@ def test_a_wheel_is_found(
     assert f"quiltmd[{library.extra}]" in library.why_none()  # it is no library
 
 
-@BOTH
+@EACH
 def test_without_a_wheel_the_system_is_asked(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    library = replace(library, package=f"{library.package}_empty", folder="")
     wheel(library, tmp_path, monkeypatch).unlink()
     assert library.path() == ""
+    (tmp_path / library.name).touch()
+    assert replace(library, folder=str(tmp_path)).path() == str(tmp_path / library.name)

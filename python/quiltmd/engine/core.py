@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..errors import QuiltError
+from .libraries import NVRTC
 from .where import RunHere
 
 _ENERGY_SCALE = 2.0**28  # kEnergyScale of src/math/fixed.h
@@ -171,5 +172,8 @@ def make_engine(
     where: RunHere,
 ) -> Engine:
     """The engine of the compiled core."""
-    engine: Engine = load_core().Engine(system, nonbonded, integrator, where.settings())
+    core = load_core()
+    if "custom" in system:
+        core.set_run_time_compiler(NVRTC.path())
+    engine: Engine = core.Engine(system, nonbonded, integrator, where.settings())
     return engine

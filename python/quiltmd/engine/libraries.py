@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locations of libraries that carry messages between hosts, if they are installed.
+"""Locations of libraries that runs may need, if they are installed.
 
 The core opens them when a run needs them; a wheel beside this package goes before what the system
 has.
@@ -25,20 +25,24 @@ class Library:
         Package of the wheel, whose folder `lib` has it.
     extra:
         Extra of this package that installs the wheel.
+    folder:
+        Where the system has it, beside the places of the loader.
     """
 
     name: str
     package: str
     extra: str
+    folder: str = ""
 
     def path(self) -> str:
-        """Path of the library of a wheel; empty if there is none, and the system has to find it."""
+        """Path of the library, in a wheel or the folder; empty if the loader has to find it."""
         try:
             found = importlib.util.find_spec(self.package)
         except ModuleNotFoundError:
-            return ""
+            found = None
         folders = [] if found is None else found.submodule_search_locations or []
         paths = [Path(folder) / "lib" / self.name for folder in folders]
+        paths += [Path(self.folder) / self.name] if self.folder else []
         return next((str(path) for path in paths if path.exists()), "")
 
     def why_none(self) -> str:
@@ -52,3 +56,5 @@ class Library:
 
 NCCL = Library("libnccl.so.2", "nvidia.nccl", "nccl")  # between GPUs
 UCX = Library("libucp.so.0", "libucx", "ucx")  # between processors
+# Compiles custom forces for GPUs.
+NVRTC = Library("libnvrtc.so.13", "nvidia.cu13", "nvrtc", "/usr/local/cuda/lib64")

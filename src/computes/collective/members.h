@@ -3,27 +3,12 @@
 // neither threads nor ranks show in a sum. `add(place, value)` adds an integer.
 #pragma once
 
-#include <bit>
-
 #include "computes/collective/operations.h"
+#include "math/bits.h"
 #include "math/fixed.h"
 
 namespace quiltmd {
 
-QMD_HD double from_bits(int64_t bits) {
-#ifdef __CUDA_ARCH__
-  return __longlong_as_double(bits);
-#else
-  return std::bit_cast<double>(bits);
-#endif
-}
-QMD_HD int64_t to_bits(double value) {
-#ifdef __CUDA_ARCH__
-  return __double_as_longlong(value);
-#else
-  return std::bit_cast<int64_t>(value);
-#endif
-}
 QMD_HD int64_t to_sum(double value) { return to_fixed(value, kCollectiveScale); }
 
 QMD_HD Vec3d shared_position(const int64_t* shared, int place) {

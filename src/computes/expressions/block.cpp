@@ -2,7 +2,6 @@
 #include "computes/expressions/block.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace quiltmd {
 
@@ -31,43 +30,10 @@ void ExpressionBlock::add(int term, const Vec3d* positions) {
 }
 
 ExpressionValue ExpressionBlock::value(int lane) const {
-  ExpressionValue found{};
-  int at = 0;
-  found.energy = program_.output(at++, lane);
-  bool is_finite = std::isfinite(found.energy);
   const auto own = static_cast<size_t>(lane);
-  const Vec3d* const x = &positions_[own * static_cast<size_t>(view_.atoms_per_term)];
-  for (int v = 0; v < view_.variable_count; ++v) {
-    const ExpressionVariable& variable = view_.variables[v];
-    const VariableAt& here =
-        variables_[own * static_cast<size_t>(view_.variable_count) + static_cast<size_t>(v)];
-    const double slope = program_.output(at++, lane);
-    is_finite &= std::isfinite(slope);
-    if (is_coordinate(variable.kind)) {
-      Vec3d force{0, 0, 0};
-      force[static_cast<int>(variable.kind)] = -slope;
-      found.direct[variable.atoms[0]] += force;
-      found.virial.add_product(x[variable.atoms[0]], force);
-      continue;
-    }
-    Vec3d last{0, 0, 0};
-    const int atoms = atoms_of(variable.kind);
-    for (int k = 0; k < atoms; ++k) {
-      const Vec3d force = k + 1 < atoms ? slope * here.force[k] : -last;
-      const int atom = variable.atoms[static_cast<size_t>(k)];
-      if (atom + 1 < view_.atoms_per_term) found.internal[atom] += force;
-      last += force;
-    }
-    for (int p = 0; p < Symmetric::kParts; ++p) found.virial[p] += slope * here.virial[p];
-  }
-  for (; at < program_.outputs(); at += 6) {
-    const Vec3d shift{program_.output(at, lane), program_.output(at + 1, lane),
-                      program_.output(at + 2, lane)};
-    found.virial.add_product(shift, {program_.output(at + 3, lane), program_.output(at + 4, lane),
-                                     program_.output(at + 5, lane)});
-  }
-  found.is_finite = is_finite;
-  return found;
+  return value_of(view_, &positions_[own * static_cast<size_t>(view_.atoms_per_term)],
+                  &variables_[own * static_cast<size_t>(view_.variable_count)],
+                  [&](int k) { return program_.output(k, lane); });
 }
 
 }  // namespace quiltmd

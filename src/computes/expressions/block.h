@@ -5,29 +5,12 @@
 #include <vector>
 
 #include "computes/expressions/program_lanes.h"
+#include "computes/expressions/term_value.h"
 #include "computes/expressions/variables.h"
-#include "math/symmetric.h"
+#include "computes/expressions/views.h"
 #include "system/expression.h"
 
 namespace quiltmd {
-
-// What the evaluation of a force reads.
-struct ExpressionView {
-  int atoms_per_term, parameters_per_term, constant_count, variable_count;
-  const double* constants;
-  const ExpressionVariable* variables;
-  const double* parameters;  // (terms, parameters_per_term)
-  ProgramView program;
-};
-
-struct ExpressionValue {
-  double energy;
-  // Of internal coordinates, whose sum over the atoms of a term is zero: not of its last atom.
-  Vec3d internal[kMaxExpressionAtoms - 1];
-  Vec3d direct[kMaxExpressionAtoms];  // of coordinates
-  Symmetric virial;
-  bool is_finite;
-};
 
 class ExpressionBlock {
  public:

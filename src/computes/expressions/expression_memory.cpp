@@ -3,7 +3,19 @@
 
 #include <utility>
 
+#include "computes/expressions/program_source.h"
+#include "device/compiles_kernels.h"
+
 namespace quiltmd {
+namespace {
+
+// Of the program, on a device that compiles it.
+int kernel_of(const ExpressionForce& force, Device& device) {
+  auto* const compiler = dynamic_cast<CompilesKernels*>(&device);
+  return compiler ? compiler->compile_kernel(kCompiledTerms, term_source(force)) : -1;
+}
+
+}  // namespace
 
 ExpressionMemory::ExpressionMemory(const SlotMemory& slots, int own_energies)
     : slots_(slots), make_(slots.device) {
@@ -20,10 +32,11 @@ ExpressionMemory::ExpressionMemory(const SlotMemory& slots, int own_energies)
       }
       places.push_back(place);
     }
-    forces_.push_back(
-        {from.atoms_per_term, from.parameters_per_term, energy_kind(from, own_energies),
-         make_.filled(from.constants), make_.filled(from.parameters), make_.filled(from.variables),
-         make_.filled(from.atoms), make_.filled(places), ProgramMemory(make_, from.program)});
+    forces_.push_back({from.atoms_per_term, from.parameters_per_term,
+                       energy_kind(from, own_energies), kernel_of(from, slots.device),
+                       make_.filled(from.constants), make_.filled(from.parameters),
+                       make_.filled(from.variables), make_.filled(from.atoms), make_.filled(places),
+                       ProgramMemory(make_, from.program)});
   }
   shared_atoms_ = make_.filled(shared_atoms);
   shared_ = make_.zeros<int64_t>(3 * shared_atoms.size());
@@ -49,6 +62,7 @@ EvaluateExpression ExpressionMemory::evaluate(const Force& force, Energies energ
              force.variables.data(),
              force.parameters.data(),
              force.program.view()};
+  op.kernel = force.kernel;
   op.terms = static_cast<int>(force.atoms.size()) / force.atoms_per_term;
   op.atoms = force.atoms.data();
   op.shared_place = force.shared_place.data();

@@ -25,7 +25,7 @@ class ExpressionMemory final : public ForceFamily {
 
  private:
   struct Force {
-    int atoms_per_term, parameters_per_term, energy_kind;
+    int atoms_per_term, parameters_per_term, energy_kind, kernel;
     Buffer<double> constants, parameters;
     Buffer<ExpressionVariable> variables;
     Buffer<int32_t> atoms, shared_place;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forces by expressions on the CPU.
 #include <atomic>
-#include <bit>
 
-#include "computes/expressions/operations.h"
+#include "computes/expressions/block.h"
+#include "computes/expressions/term_sums.h"
 #include "decomposition/energies.h"
 #include "decomposition/host_faults.h"
 #include "device/host/kernels.h"
@@ -16,26 +16,13 @@ constexpr int kGrain = 512;  // terms
 
 void gather_expressions(const GatherExpressions& op, ThreadGroup& threads) {
   threads.parallel_for(op.shared_count, kGrain, [&](int begin, int end, int) {
-    for (int k = begin; k < end; ++k) {
-      const int slot = op.of.slot(op.shared_atoms[k]);
-      const Vec3d x = slot < 0 ? Vec3d{} : op.of.position[slot];
-      for (int d = 0; d < 3; ++d)
-        op.shared[3 * static_cast<ptrdiff_t>(k) + d] = std::bit_cast<int64_t>(x[d]);
-    }
+    for (int k = begin; k < end; ++k) gather_position(op, k);
   });
 }
 
 void add_to(int64_t& to, int64_t value) {
   std::atomic_ref(to).fetch_add(value, std::memory_order_relaxed);
 }
-
-struct FixedForce {
-  int64_t part[3] = {};
-
-  void add(Vec3d force) {
-    for (int d = 0; d < 3; ++d) part[d] += to_fixed(force[d], kForceScale);
-  }
-};
 
 // A part of the terms, on one thread.
 class ExpressionTerms {
@@ -45,9 +32,9 @@ class ExpressionTerms {
 
   void evaluate(int begin, int end) {
     for (int term = begin; term < end; ++term) {
-      if (!is_here(term)) continue;
+      if (!is_here(op_, term)) continue;
       Vec3d positions[kMaxExpressionAtoms];
-      for (int k = 0; k < op_.view.atoms_per_term; ++k) positions[k] = position(term, k);
+      for (int k = 0; k < op_.view.atoms_per_term; ++k) positions[k] = position_of(op_, term, k);
       block_.add(term, positions);
       if (block_.is_full()) finish();
     }
@@ -58,23 +45,6 @@ class ExpressionTerms {
   }
 
  private:
-  ptrdiff_t place(int term, int k) const {
-    return static_cast<ptrdiff_t>(term) * op_.view.atoms_per_term + k;
-  }
-  int slot(int term, int k) const { return op_.of.slot(op_.atoms[place(term, k)]); }
-  bool is_here(int term) const {
-    for (int k = 0; k < op_.view.atoms_per_term; ++k)
-      if (slot(term, k) >= 0) return true;
-    return false;
-  }
-  Vec3d position(int term, int k) const {
-    if (!op_.shared_place) return op_.of.position[slot(term, k)];
-    const int64_t* const words =
-        op_.shared + 3 * static_cast<ptrdiff_t>(op_.shared_place[place(term, k)]);
-    return {std::bit_cast<double>(words[0]), std::bit_cast<double>(words[1]),
-            std::bit_cast<double>(words[2])};
-  }
-
   void finish() {
     block_.evaluate();
     for (int lane = 0; lane < block_.count(); ++lane) take(block_.term(lane), block_.value(lane));
@@ -84,23 +54,11 @@ class ExpressionTerms {
   void take(int term, const ExpressionValue& value) {
     if (!value.is_finite) {
       report_fault(op_.faults->blowup_step, op_.faults->blowup_atom, *op_.step,
-                   op_.atoms[place(term, 0)]);
+                   op_.atoms[place_of(op_, term, 0)]);
       return;
     }
-    const int last = op_.view.atoms_per_term - 1;
-    FixedForce rest;
-    for (int k = 0; k <= last; ++k) {
-      FixedForce force;
-      if (k < last) force.add(value.internal[k]);
-      for (int d = 0; d < 3; ++d) {
-        rest.part[d] -= force.part[d];
-        if (k == last) force.part[d] = rest.part[d];
-      }
-      force.add(value.direct[k]);
-      if (const int to = slot(term, k); to >= 0)
-        for (int d = 0; d < 3; ++d) add_to(op_.slots.force[d][to], force.part[d]);
-    }
-    if (!op_.energy || slot(term, 0) < 0) return;
+    add_forces(op_, term, value, [](int64_t* to, int64_t fixed) { add_to(*to, fixed); });
+    if (!op_.energy || slot_of(op_, term, 0) < 0) return;
     energy_ += to_fixed(value.energy, kEnergyScale);
     for (int v = 0; v < Symmetric::kParts; ++v)
       virial_[v] += to_fixed(value.virial[v], kEnergyScale);

@@ -12,7 +12,7 @@ ExpressionView view_of(const ExpressionForce& force) {
           force.constants.data(),
           force.variables.data(),
           force.parameters.data(),
-          ProgramView(force.program)};
+          view_of(force.program)};
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ bool joins(const PairExpression& force, int32_t i, int32_t j) {
 PairValue evaluate_pair(const PairExpression& force, int32_t i, int32_t j, double distance) {
   const auto width = static_cast<size_t>(force.parameters_per_atom);
   auto place = static_cast<int>(force.constants.size());
-  ProgramLanes program(ProgramView(force.program), force.constants.data(), place, nullptr);
+  ProgramLanes program(view_of(force.program), force.constants.data(), place, nullptr);
   *program.lanes(place++) = distance;
   for (const int32_t atom : {i, j})
     for (size_t p = 0; p < width; ++p)

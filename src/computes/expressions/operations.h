@@ -3,7 +3,7 @@
 // integers that are summed over ranks; it evaluates the terms of its own atoms, and applies the forces to these.
 #pragma once
 
-#include "computes/expressions/block.h"
+#include "computes/expressions/views.h"
 #include "decomposition/conditions.h"
 #include "decomposition/faults.h"
 #include "decomposition/slots.h"
@@ -17,7 +17,7 @@ struct ExpressionAtoms {
   const Vec3d* position;
 
   // -1 where another rank owns it.
-  int slot(int32_t atom) const {
+  QMD_HD int slot(int32_t atom) const {
     const int slot = slot_of_atom[atom];
     return slot < *owned_slots ? slot : -1;
   }
@@ -45,6 +45,7 @@ struct EvaluateExpression {
   static constexpr const char* kName = "evaluate_expression";
   ExpressionAtoms of;
   ExpressionView view;
+  int kernel;  // of the program, on devices that compile it (device/compiles_kernels.h)
   int terms;
   const int32_t* atoms;  // (terms, atoms_per_term)
   const int32_t*

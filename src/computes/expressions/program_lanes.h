@@ -7,27 +7,20 @@
 #include <vector>
 
 #include "computes/expressions/operation_table.h"
+#include "computes/expressions/views.h"
 #include "system/expression.h"
 
 namespace quiltmd {
 
-struct ProgramView {
-  const ExpressionStep* steps;
-  const int32_t* outputs;
-  int step_count, output_count, registers;
-  const double* tables;
-  int table_size;
-
-  explicit ProgramView(const ExpressionProgram& program)
-      : steps(program.steps.data()),
-        outputs(program.outputs.data()),
-        step_count(static_cast<int>(program.steps.size())),
-        output_count(static_cast<int>(program.outputs.size())),
-        registers(program.registers),
-        tables(program.tables.data()),
-        table_size(static_cast<int>(program.tables.size())) {}
-  ProgramView() = default;
-};
+inline ProgramView view_of(const ExpressionProgram& program) {
+  return {program.steps.data(),
+          program.outputs.data(),
+          static_cast<int>(program.steps.size()),
+          static_cast<int>(program.outputs.size()),
+          program.registers,
+          program.tables.data(),
+          static_cast<int>(program.tables.size())};
+}
 
 class ProgramLanes {
  public:

@@ -22,15 +22,13 @@ class ProgramMemory {
         registers_(program.registers) {}
 
   ProgramView view() const {
-    ProgramView view;
-    view.steps = steps_.data();
-    view.outputs = outputs_.data();
-    view.step_count = static_cast<int>(steps_.size());
-    view.output_count = static_cast<int>(outputs_.size());
-    view.registers = registers_;
-    view.tables = tables_.data();
-    view.table_size = static_cast<int>(tables_.size());
-    return view;
+    return {steps_.data(),
+            outputs_.data(),
+            static_cast<int>(steps_.size()),
+            static_cast<int>(outputs_.size()),
+            registers_,
+            tables_.data(),
+            static_cast<int>(tables_.size())};
   }
 
  private:

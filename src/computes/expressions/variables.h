@@ -4,7 +4,6 @@
 
 #include "computes/bonded/forms/angle.h"
 #include "computes/bonded/forms/dihedral.h"
-#include "computes/expressions/operation_table.h"
 #include "math/symmetric.h"
 #include "system/expression.h"
 
@@ -18,7 +17,7 @@ struct VariableAt {
   Symmetric virial;
 };
 
-inline int atoms_of(VariableKind kind) {
+QMD_HD int atoms_of(VariableKind kind) {
   switch (kind) {
     case VariableKind::kDistance:
       return 2;
@@ -31,27 +30,27 @@ inline int atoms_of(VariableKind kind) {
   }
 }
 
-inline bool is_coordinate(VariableKind kind) { return atoms_of(kind) == 1; }
+QMD_HD bool is_coordinate(VariableKind kind) { return atoms_of(kind) == 1; }
 
-inline VariableAt distance_at(const Vec3d* b) {
+QMD_HD VariableAt distance_at(const Vec3d* b) {
   const double r = norm(b[0]);
   return {r, {r > 0 ? 1 / r * b[0] : Vec3d{}}, {}};
 }
 
-inline VariableAt angle_at(const Vec3d* b) {
+QMD_HD VariableAt angle_at(const Vec3d* b) {
   const Angle<double> angle(b);
   const AngleForces<double> force = angle.forces(1);
   return {angle.theta, {force.first, force.second}, {}};
 }
 
-inline VariableAt torsion_at(const Vec3d* b) {
+QMD_HD VariableAt torsion_at(const Vec3d* b) {
   const Dihedral<double> dihedral(b);
   const DihedralForces<double> force = dihedral.forces(b, 1);
   return {std::atan2(dihedral.sine, dihedral.cosine), {force.first, force.second, force.third}, {}};
 }
 
 // `positions` of the atoms of the term; `box` is null where there are no images.
-inline VariableAt variable_at(const ExpressionVariable& variable, const Vec3d* positions,
+QMD_HD VariableAt variable_at(const ExpressionVariable& variable, const Vec3d* positions,
                               const Box* box) {
   const auto position = [&](int k) { return positions[variable.atoms[static_cast<size_t>(k)]]; };
   const int atoms = atoms_of(variable.kind);

@@ -4,36 +4,10 @@
 // the variants with and without energies give the same forces bit by bit.
 #pragma once
 
+#include "computes/nonbonded/cuda_list_sums.cuh"
 #include "computes/nonbonded/pair_forms.h"
-#include "math/fixed.h"
 
 namespace quiltmd::pairs {
-
-// 1/sqrt(x), 2 units in the last place; infinity at zero.
-__device__ __forceinline__ float inverse_sqrt(float x) {
-  float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-
-// Forces in fixed point are limited to this magnitude, 2^51 units.
-constexpr float kForceLimit = 524288.0f;
-static_assert(kLargestForce < kForceLimit);
-
-// The clamp turns a NaN into the lower limit.
-__device__ __forceinline__ float limited_force(float value) {
-  return fminf(fmaxf(value, -kForceLimit), kForceLimit);
-}
-
-// Fixed point of a limited force. The sum with 1.5 * 2^20 has a last place of 2^-32 and so leaves the
-// rounded integer in the low bits of the double.
-__device__ __forceinline__ long long force_to_fixed(float value) {
-  static_assert(kForceScale == 4294967296.0);
-  const double shifted = static_cast<double>(value) + 1572864.0;
-  const auto high = static_cast<uint32_t>(__double2hiint(shifted)) - 0x41380000u;
-  const auto low = static_cast<uint32_t>(__double2loint(shifted));
-  return static_cast<long long>(static_cast<unsigned long long>(high) << 32 | low);
-}
 
 __device__ __forceinline__ float2 load2(const Float2* p) {
   return __ldg(reinterpret_cast<const float2*>(p));

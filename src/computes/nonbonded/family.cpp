@@ -22,11 +22,8 @@ bool acts(const System& system, const NonbondedSettings& settings) {
   return uses_lists(system, settings) && (!many_body || has_interactions(system));
 }
 
-// Below this many atoms the lists alone do not fill a large GPU evenly, and are cut in two.
-constexpr int kSmallSystem = 50000;
-
 std::unique_ptr<ForceFamily> make(const FamilySetup& setup) {
-  const int pieces = setup.slots.system.atom_count() < kSmallSystem ? 2 : 1;
+  const int pieces = pieces_of_lists(setup.slots.system.atom_count());
   return std::make_unique<PairMemory>(setup.slots, setup.lists(),
                                       PairSetup{setup.pairs, setup.packed_pairs.table, pieces});
 }

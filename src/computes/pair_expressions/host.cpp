@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "computes/expressions/program_lanes.h"
 #include "computes/pair_expressions/operations.h"
 #include "decomposition/host_faults.h"
 #include "device/host/kernels.h"

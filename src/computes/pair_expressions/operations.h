@@ -2,9 +2,10 @@
 // Operations of pair energies by expressions.
 #pragma once
 
-#include "computes/expressions/program_lanes.h"
-#include "computes/lists/operations.h"
+#include "computes/expressions/views.h"
+#include "computes/lists/pair_list.h"
 #include "decomposition/energies.h"
+#include "decomposition/faults.h"
 #include "decomposition/slots.h"
 
 namespace quiltmd {
@@ -21,6 +22,10 @@ struct EvaluatePairExpression {
   const uint32_t* entries;
   const uint8_t* masks;
   const Vec3d* exact_shifts;
+  const Vec3f* shifts;  // likewise, in single precision, and their number, on GPUs
+  int codes;
+  int pieces;  // PairForces::pieces
+  int kernel;  // of the program, on devices that compile it (device/compiles_kernels.h)
   int constant_count, parameters_per_atom;
   const double* constants;
   const double* parameters;    // (atoms, parameters_per_atom)
@@ -35,7 +40,7 @@ struct EvaluatePairExpression {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, slots.local, slots.low, slots.atom, lists, extent(end, 1), entries, masks);
-    QMD_USES(kRead, exact_shifts, constants, parameters, first_sets, second_sets);
+    QMD_USES(kRead, exact_shifts, shifts, constants, parameters, first_sets, second_sets);
     QMD_USES(kRead, program.steps, program.outputs, program.tables, extent(step, 1));
     QMD_USES(kAdd, slots.force, energy);
     Faults::reports(uses, faults);

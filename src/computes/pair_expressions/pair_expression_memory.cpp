@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "computes/pair_expressions/pair_expression_memory.h"
 
+#include "computes/expressions/program_source.h"
+#include "device/compiles_kernels.h"
+
 namespace quiltmd {
+namespace {
+
+PairKernels kernels_of(const PairExpression& force, Device& device) {
+  auto* const compiler = dynamic_cast<CompilesKernels*>(&device);
+  if (!compiler) return {};
+  const std::string source = pair_source(force);
+  return {compiler->compile_kernel(kCompiledPairs, source),
+          compiler->compile_kernel(kCompiledPairsWithEnergies, source)};
+}
+
+}  // namespace
 
 PairExpressionMemory::PairExpressionMemory(const SlotMemory& slots, const ListMemory& lists,
                                            int own_energies)
     : slots_(slots), lists_(lists), make_(slots.device) {
   for (const PairExpression& from : slots.system.pair_expressions)
-    forces_.push_back({from.parameters_per_atom, energy_kind(from, own_energies), from.cutoff,
-                       make_.filled(from.constants), make_.filled(from.parameters),
-                       make_.filled(from.first), make_.filled(from.second),
-                       ProgramMemory(make_, from.program)});
+    forces_.push_back({from.parameters_per_atom, energy_kind(from, own_energies),
+                       kernels_of(from, slots.device), from.cutoff, make_.filled(from.constants),
+                       make_.filled(from.parameters), make_.filled(from.first),
+                       make_.filled(from.second), ProgramMemory(make_, from.program)});
 }
 
 void PairExpressionMemory::take_constants() {
@@ -47,6 +61,10 @@ EvaluatePairExpression PairExpressionMemory::evaluate(const Force& force, Part p
   op.entries = lists_.entries.data();
   op.masks = lists_.masks.data();
   op.exact_shifts = slots_.grid_view().exact_shifts;
+  op.shifts = slots_.grid_view().shifts;
+  op.codes = slots_.grid_view().codes;
+  op.pieces = pieces_of_lists(slots_.system.atom_count());
+  op.kernel = energies == Energies::kAdd ? force.kernels.with_energies : force.kernels.forces;
   op.constant_count = static_cast<int>(force.constants.size());
   op.parameters_per_atom = force.parameters_per_atom;
   op.constants = force.constants.data();

@@ -11,6 +11,11 @@
 
 namespace quiltmd {
 
+// Numbers of the kernels of a program; -1 on devices that do not compile it.
+struct PairKernels {
+  int forces = -1, with_energies = -1;
+};
+
 class PairExpressionMemory final : public ForceFamily {
  public:
   // `own_energies`: the first of those with names of their own.
@@ -24,6 +29,7 @@ class PairExpressionMemory final : public ForceFamily {
  private:
   struct Force {
     int parameters_per_atom, energy_kind;
+    PairKernels kernels;
     double cutoff;
     Buffer<double> constants, parameters;
     Buffer<uint64_t> first_sets, second_sets;

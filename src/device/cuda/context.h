@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include "device/cuda/timed.cuh"
 #include "device/device.h"
 
 namespace quiltmd {
@@ -19,12 +20,6 @@ class Scratch {
 };
 
 struct CudaContext;
-
-// When the first block of a launch began, and the last one ended: nanoseconds of the GPU's clock, zero
-// where it did not run.
-struct LaunchTimes {
-  unsigned long long begin, end;
-};
 
 // Measures launches by name.
 class LaunchTimer {
@@ -42,7 +37,8 @@ struct CudaContext {
   bool early_start = false;       // the GPU knows programmatic dependent launch
   bool fast_doubles = false;  // arithmetic in double precision at a good part of the rate of single
   Scratch* scratch = nullptr;
-  LaunchTimer* timer = nullptr;  // null: launches are not timed
+  LaunchTimer* timer = nullptr;                        // null: launches are not timed
+  const std::vector<const void*>* compiled = nullptr;  // kernels, by number (CompilesKernels)
 };
 
 using CudaKernels = KernelTable<CudaContext>;

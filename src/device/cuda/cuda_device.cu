@@ -13,6 +13,7 @@
 #include <set>
 #include <utility>
 
+#include "device/cuda/compiled_kernels.h"
 #include "device/cuda/cuda_probe.h"
 #include "device/cuda/downloads.h"
 #include "device/cuda/driver.h"
@@ -20,6 +21,7 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/noted_times.h"
 #include "device/cuda/profiler_range.h"
+#include "device/cuda/run_time_compiler.h"
 #include "device/cuda/stream_scratch.h"
 
 namespace quiltmd {
@@ -42,6 +44,7 @@ struct CudaDevice::Impl {
   std::map<int, cudaGraphExec_t> recordings;
   int next_recording = 0;
   std::set<void*> allocations;
+  CompiledKernels compiled;
   std::unique_ptr<Downloads> downloads;
   char* staging = nullptr;
   cudaEvent_t staged[2]{};
@@ -128,6 +131,7 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
     c.shared_memory = static_cast<int>(d.properties.sharedMemPerBlockOptin);
     c.early_start = d.properties.major >= 9;
     c.fast_doubles = singles_per_double <= 4;
+    c.compiled = &d.compiled.all();
   }
   d.staging = static_cast<char*>(allocate_pinned(2 * kStagingHalf));
   d.downloads = std::make_unique<Downloads>(ordinal);
@@ -148,6 +152,7 @@ CudaDevice::~CudaDevice() {
     cudaEventDestroy(d.marks[index]);
     cudaStreamDestroy(d.contexts[index].stream);
   }
+  d.compiled.unload();
   for (void* pointer : d.allocations) cudaFree(pointer);
   cudaFreeHost(d.staging);
 }
@@ -471,6 +476,11 @@ void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, siz
 
 const KnownOperation* CudaDevice::find_operation(uint32_t id) const {
   return cuda_kernels().operation(id);
+}
+
+int CudaDevice::compile_kernel(const std::string& name, const std::string& source) {
+  impl_->use();
+  return impl_->compiled.number_of(name, compile_for_gpus(source, describe().architecture));
 }
 
 }  // namespace quiltmd

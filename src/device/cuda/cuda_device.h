@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/compiles_kernels.h"
 #include "device/device.h"
 #include "device/maps_host_memory.h"
 
@@ -15,7 +16,7 @@ namespace quiltmd {
 
 struct CudaContext;
 
-class CudaDevice final : public Device, public MapsHostMemory {
+class CudaDevice final : public Device, public MapsHostMemory, public CompilesKernels {
  public:
   // Device `ordinal` of this process. Throws Error when there is no such GPU, no driver or one too
   // old, or when this build has no code for the GPU's architecture.
@@ -59,6 +60,7 @@ class CudaDevice final : public Device, public MapsHostMemory {
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;
   const KnownOperation* find_operation(uint32_t id) const override;
+  int compile_kernel(const std::string& name, const std::string& source) override;
 
   // The CUDA stream and the GPU's properties, for code that knows CUDA.
   CudaContext& context(Stream stream);

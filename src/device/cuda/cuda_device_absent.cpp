@@ -49,6 +49,7 @@ void CudaDevice::time_launches(bool) { refuse(); }
 void CudaDevice::label_launches(int) { refuse(); }
 CudaContext& CudaDevice::context(Stream) { refuse(); }
 void CudaDevice::launch_raw(const OperationKey&, const void*, size_t, Stream) { refuse(); }
+int CudaDevice::compile_kernel(const std::string&, const std::string&) { refuse(); }
 const KnownOperation* CudaDevice::find_operation(uint32_t) const { refuse(); }
 
 void poison_gpu(int) { refuse(); }

@@ -34,4 +34,14 @@ void load_kernels() {
   }
 }
 
+void load_kernel(void* kernel) {
+  auto* const function_of =
+      driver_function<int(void** function, void* kernel)>("cuKernelGetFunction");
+  auto* const load = driver_function<int(void* function)>("cuFuncLoad");
+  if (!function_of || !load) return;
+  void* function = nullptr;
+  driver_check(function_of(&function, kernel));
+  driver_check(load(function));
+}
+
 }  // namespace quiltmd

@@ -22,5 +22,7 @@ Function* driver_function(const char* name) {
 // them one that waits for a peer. Drivers before CUDA 12.4 cannot list the kernels of a file and keep
 // to that.
 void load_kernels();
+// Likewise one that was compiled while the program ran, a cudaKernel_t.
+void load_kernel(void* kernel);
 
 }  // namespace quiltmd

@@ -76,6 +76,17 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   if (status != cudaSuccess) cuda_check(status, (std::string("launch ") + shape.name).c_str());
 }
 
+// A kernel that was compiled while the program ran, by its number (CompilesKernels).
+template <Operation Op>
+auto compiled_kernel(const CudaContext& context, int number) {
+  const auto& compiled = *context.compiled;
+  if (number < 0 || static_cast<size_t>(number) >= compiled.size())
+    throw Error(std::string("the GPU was given no kernel for the operation ") + Op::kName +
+                ": custom forces run only on a GPU of the process of their simulation");
+  return reinterpret_cast<void (*)(Op, LaunchTimes*)>(
+      const_cast<void*>(compiled[static_cast<size_t>(number)]));
+}
+
 // One kernel per .cu file: load_kernels() (driver.h) finds the other kernels of the file through it.
 inline std::vector<const void*>& kernel_of_each_file() {
   static std::vector<const void*> kernels;
@@ -88,31 +99,6 @@ __global__ void kernel_of_this_file() {}
 [[maybe_unused]] const void* const kNoted =
     kernel_of_each_file().emplace_back(reinterpret_cast<const void*>(&kernel_of_this_file));
 }  // namespace
-
-__device__ __forceinline__ unsigned long long gpu_clock() {
-  unsigned long long nanoseconds;
-  asm volatile("mov.u64 %0, %globaltimer;" : "=l"(nanoseconds));
-  return nanoseconds;
-}
-
-// While it lives, a kernel runs: where times are asked for, the first block notes that it began, and the
-// first warp of each block that it ended. More notes would hold up the fences of messages, which wait for
-// all that is under way to memory.
-class Timed {
- public:
-  __device__ __forceinline__ explicit Timed(LaunchTimes* times) : times_(times) {
-    if (times_ && threadIdx.x == 0 && blockIdx.x == 0 && blockIdx.y == 0 && blockIdx.z == 0)
-      times_->begin = gpu_clock();
-  }
-  __device__ __forceinline__ ~Timed() {
-    if (times_ && threadIdx.x == 0) atomicMax(&times_->end, gpu_clock());
-  }
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-
- private:
-  LaunchTimes* times_;
-};
 
 // Wait until the kernels before this one in the stream have ended and their writes are visible.
 __device__ __forceinline__ void wait_for_previous() {
