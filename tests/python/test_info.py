@@ -188,6 +188,10 @@ def test_how_far_a_run_is(folders: Path, tmp_path: Path) -> None:
     assert [found[name]["state"] for name in ("1-one", "2-two")] == ["done", "done"]
     assert found["2-two"]["steps"] == "30 of 30"
     assert "continue with" not in found
+    moved = shutil.copytree(folders / "stages", tmp_path / "moved")
+    (moved / "2-two").rename(tmp_path / "away")
+    found = info(moved)
+    assert [found[name]["state"] for name in ("1-one", "2-two")] == ["done", "not begun"]
 
 
 def test_how_far_an_exchange_is(folders: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,11 @@ from quiltmd import QuiltError
 from quiltmd.commands.digest import digest
 from quiltmd.running import runner, stages
 from quiltmd.running.config import build_config, read_config
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of:quiltmd.QuiltWarning")
 
@@ -239,6 +245,18 @@ def test_what_every_stage_replaces_is_told(tmp_path: Path) -> None:
     assert stages.replaced_in_all(given) == [("integrator", "temperature")]
     given["stage"].append({"name": "b"})
     assert stages.replaced_in_all(given) == []
+
+
+@pytest.mark.usefixtures("_waters")
+def test_paths_of_options_are_kept_as_absolute_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = settings(tmp_path)
+    given["output"]["dir"] = Path("here")
+    stages.start(given, engine=FakeEngine)
+    written = tomllib.loads((tmp_path / "here" / "config.toml").read_text())
+    assert written["output"]["dir"] == str(tmp_path / "here")
 
 
 @pytest.mark.usefixtures("_waters")

@@ -180,10 +180,12 @@ class Folder:
         return config.with_inputs({**inputs, **copies})
 
     def settings(self) -> dict[str, Any]:
-        """Settings in config.toml; QuiltError if there is none."""
+        """Settings in config.toml, with outputs here; QuiltError if there is none."""
         if not self.config.exists():
             raise QuiltError(f"{self.path} holds no run: {self.config.name} is missing")
-        return read_resolved(self.config)
+        settings = read_resolved(self.config)
+        settings.setdefault("output", {})["dir"] = self.path.absolute()  # it may have been moved
+        return settings
 
     def settings_of_run(self) -> dict[str, Any]:
         """Settings in config.toml of a single run; QuiltError for stages or replicas."""

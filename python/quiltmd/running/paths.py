@@ -37,4 +37,4 @@ def _from(folder: Path, value: Any) -> Any:
     """A path, or each of several; other values are refused later."""
     if isinstance(value, list):
         return [_from(folder, item) for item in value]
-    return os.path.normpath(folder / value) if isinstance(value, str) else value
+    return os.path.normpath(folder / value) if isinstance(value, str | os.PathLike) else value

@@ -39,6 +39,7 @@ from .config import Config, build_config, merge, read_config
 from .folder import Folder
 from .identity import changed_settings
 from .output_sections import stage_folder
+from .paths import make_absolute
 from .progress import say, warn
 from .run_inputs import load_system
 from .runner import Outcome
@@ -123,6 +124,7 @@ def start(
     source, overwrite, engine:
         As for `build_config` and `runner.start`.
     """
+    make_absolute(settings, Path.cwd())  # those of options, as config.toml keeps them
     stages = stages_of(settings, source)
     if replaced := replaced_in_all(settings):
         names = ", ".join(f"{key} of [{name}]" if key else f"[[{name}]]" for name, key in replaced)
