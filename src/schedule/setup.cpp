@@ -167,9 +167,11 @@ void find_baths(Setup& setup, const IntegratorSettings& integrator) {
 // The motion of atoms, as that of hydrogens that go as far, for which list_ages has figures. With m times the mass
 // and the same forces everything happens in sqrt(m) times the time; and without hydrogen bonds, which turn
 // hydrogens back, velocities last `kLonger` times as long: x(t) becomes c x(t / (c sqrt(m))). Sites have no mass.
-// Layouts without lists cost next to nothing, and stay what they are.
+// Layouts without lists cost next to nothing, and stay what they are. At constant energy nothing says how warm it
+// will be; metals and semiconductors are often heated towards their melting points.
 AtomMotion motion_of(const Setup& setup) {
   constexpr double kHydrogen = 1.008, kHeaviest = 4.5, kLonger = 2.5, kMeasuredAt = 300;
+  constexpr double kOfCrystals = 800;
   double lightest = std::numeric_limits<double>::infinity();
   for (const double mass : setup.system.masses)
     if (mass > 0) lightest = std::min(lightest, mass);
@@ -178,7 +180,10 @@ AtomMotion motion_of(const Setup& setup) {
   const bool is_heavy = lightest > kHeaviest && std::isfinite(lightest);
   if (!is_heavy || !uses_lists(setup.system, setup.nonbonded)) return motion;
   motion.timestep /= kLonger * std::sqrt(lightest / kHydrogen);
-  motion.temperature = kLonger * kLonger * std::max(motion.temperature, kMeasuredAt);
+  const bool is_crystal = setup.system.embedded || setup.system.three_body;
+  const double unknown = is_crystal ? kOfCrystals : kMeasuredAt;
+  const double warm = motion.temperature > 0 ? motion.temperature : unknown;
+  motion.temperature = kLonger * kLonger * std::max(warm, kMeasuredAt);
   return motion;
 }
 

@@ -26,7 +26,7 @@ from many_body_checks import (
 from many_body_systems import metal
 
 import quiltmd
-from quiltmd import InputError, QuiltError, Simulation
+from quiltmd import InputError, QuiltError, Simulation, System, VelocityVerlet
 
 FIGURES: dict[str, dict[str, Any]] = json.loads(lammps_figures.FIGURES.read_text())
 
@@ -64,6 +64,21 @@ def test_no_bit_depends_on_ranks(tmp_path: Path, lists: tuple[int, float]) -> No
 
 def test_a_restart_at_constant_pressure_goes_on(tmp_path: Path) -> None:
     check_restart(*metal(tmp_path, "setfl", cells=4), 0.002, tmp_path)
+
+
+def test_lists_at_constant_energy_are_made_for_hot_crystals(tmp_path: Path) -> None:
+    """Their buffer is wider than that of the same atoms with pair energies, which is for 300 K."""
+    metals, state = metal(tmp_path, "funcfl", cells=4)
+    pairs = System.of(np.full(metals.atoms, 63.5), sigma=0.2, epsilon=1.0)
+    assert metals.nonbonded is not None
+    chosen = quiltmd.Nonbonded(cutoff=metals.nonbonded.cutoff, method="cutoff")
+    hot, warm = (
+        Simulation(
+            system, state, nonbonded=given, integrator=VelocityVerlet(0.005), device="cpu"
+        ).describe()["list_buffer"]
+        for system, given in ((metals, None), (pairs, chosen))
+    )
+    assert hot > 1.2 * warm
 
 
 def test_energy_is_conserved(tmp_path: Path) -> None:
