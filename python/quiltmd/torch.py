@@ -23,6 +23,7 @@ class TorchForce(ExternalForce):
     """A force of which a model in PyTorch gives the energy, such as a machine-learned potential.
 
     In simulations on GPUs, a model on the GPU takes positions there and leaves forces there.
+    Positions have the precision of the model's parameters; without parameters they are double.
 
     Parameters
     ----------
@@ -42,8 +43,6 @@ class TorchForce(ExternalForce):
         Name of its energy.
     outside:
         As of `ExternalForce`.
-
-    Positions have the precision of the model's parameters; without parameters they are double.
 
     Raises
     ------

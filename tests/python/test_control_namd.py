@@ -184,6 +184,8 @@ def test_first_step_of_an_extended_system(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match="is not supported: replace it by its result"):
             read(tmp_path, "run.namd", cold + FIRST_STEP.replace(old, new))
+    with pytest.raises(InputError, match=r"line 1: Tcl \('source common.inc'\) is not supported"):
+        read(tmp_path, "tcl.namd", "source common.inc\nproc heat {t} { langevinTemp $t; run 9 }\n")
     (tmp_path / "old.xsc").write_text("# NAMD\n")
     with pytest.raises(InputError, match=r"old.xsc: not a NAMD extended system file"):
         read(tmp_path, "run.namd", cold + FIRST_STEP)

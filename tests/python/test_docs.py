@@ -265,6 +265,18 @@ def test_figures_of_the_readme_are_those_that_were_measured() -> None:
         assert shown == [round(time, 1 if time < 100 else 0) for time in times]
 
 
+def test_docstrings_have_the_form_that_the_site_reads(caplog: pytest.LogCaptureFixture) -> None:
+    """`make docs` refuses others."""
+    griffe = pytest.importorskip("griffe", reason="griffelib is not installed")
+    package = griffe.load("quiltmd", search_paths=[ROOT / "python"], docstring_parser="numpy")
+    found = [package]
+    for place in found:
+        found.extend(member for member in place.members.values() if not member.is_alias)
+        _ = place.docstring and place.docstring.parsed
+    assert len(found) > 1000
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 def test_the_api_pages_have_every_name_once() -> None:
     shown = [
         name

@@ -46,7 +46,8 @@ _WATER = 4.5e-5  # compressibility, 1/bar
 
 def is_namd(head: bytes) -> bool:
     """Whether a file that begins so is a NAMD configuration."""
-    found = re.findall(rb"(?mi)^\s*(structure|coordinates|parameters|cutoff|timestep)\s+\S", head)
+    words = rb"structure|coordinates|parameters|cutoff|timestep|source|proc"  # two are Tcl's
+    found = re.findall(rb"(?mi)^\s*(" + words + rb")\s+\S", head)
     return len({word.lower() for word in found}) >= 2
 
 
