@@ -56,7 +56,7 @@ class Apart(Pull):
     uses_gpu = True
 
 
-def torch_force() -> list[quiltmd.ExternalForce]:
+def torch_force(cuda_graph: bool = False) -> list[quiltmd.ExternalForce]:
     """The same energy in PyTorch, on the GPU where there is one."""
     from quiltmd.torch import TorchForce
 
@@ -65,7 +65,7 @@ def torch_force() -> list[quiltmd.ExternalForce]:
         between = positions[half:].mean(0) - positions[:half].mean(0)
         return 5.0 * (between**2).sum()
 
-    return [TorchForce(energy, TEN)]
+    return [TorchForce(energy, TEN, cuda_graph=cuda_graph)]
 
 
 KINDS: dict[str, Callable[[], list[quiltmd.ExternalForce]]] = {
@@ -76,7 +76,11 @@ KINDS: dict[str, Callable[[], list[quiltmd.ExternalForce]]] = {
     "numpy, not recorded": lambda: [Apart()],
 }
 if importlib.util.find_spec("torch"):
+    import torch
+
     KINDS["torch on 10 atoms"] = torch_force
+    if torch.cuda.is_available():
+        KINDS["torch, CUDA graph"] = lambda: torch_force(cuda_graph=True)
 
 
 def call_time(system: quiltmd.System, state: quiltmd.State, calls: int = 2000) -> float:

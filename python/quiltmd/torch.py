@@ -18,6 +18,8 @@ from .description.external_force import ExternalForce
 from .errors import QuiltError
 from .external.model_units import sizes_of
 
+Evaluation = Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+
 
 class TorchForce(ExternalForce):
     """A force of which a model in PyTorch gives the energy, such as a machine-learned potential.
@@ -43,11 +45,15 @@ class TorchForce(ExternalForce):
         Name of its energy.
     outside:
         As of `ExternalForce`.
+    cuda_graph:
+        Whether the model's work on the GPU is recorded once as a CUDA graph and then launched as a
+        whole, which saves the time that PyTorch takes to launch operations one by one.  The model
+        must then do the same operations at each call, whatever the positions are.
 
     Raises
     ------
     QuiltError
-        If a unit is not known, or the file has no model.
+        If a unit is not known, the file has no model, or `cuda_graph` is asked for without a GPU.
     """
 
     def __init__(
@@ -60,6 +66,7 @@ class TorchForce(ExternalForce):
         device: str | None = None,
         name: str = "torch",
         outside: bool = False,
+        cuda_graph: bool = False,
     ) -> None:
         self.atoms, self.name, self.outside = atoms, name, outside
         self._length, self._energy = sizes_of(length, unit, "TorchForce")
@@ -67,6 +74,12 @@ class TorchForce(ExternalForce):
         if self._device == torch.device("cuda"):  # the current one, which a run changes
             self._device = torch.device("cuda", 0)
         self.uses_gpu = self._device.type != "cpu"
+        if cuda_graph and not self.uses_gpu:
+            raise QuiltError(
+                "TorchForce: cuda_graph = True needs a model on a GPU, and this one is on the CPU"
+            )
+        self._cuda_graph = cuda_graph
+        self._recorded: _Recorded | None = None
         self._model = load_model(model, self._device) if isinstance(model, str | Path) else model
         self._place(self._device)
         self._precision = _precision_of(self._model)
@@ -84,14 +97,21 @@ class TorchForce(ExternalForce):
         with torch.cuda.stream(torch.cuda.ExternalStream(stream, device=device)):
             if device != self._device:
                 self._place(device)
-            found, force = self._evaluate(torch.from_dlpack(positions))
+            evaluate = self._replay if self._cuda_graph else self._evaluate
+            found, force = evaluate(torch.from_dlpack(positions))
             torch.from_dlpack(forces).copy_(force)
             torch.from_dlpack(energy).copy_(found)
 
     def _place(self, device: torch.device) -> None:
         if isinstance(self._model, torch.nn.Module):
             self._model.to(device)
-        self._device = device
+        self._device, self._recorded = device, None
+
+    def _replay(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same as `_evaluate`, by the CUDA graph."""
+        if self._recorded is None:
+            self._recorded = _Recorded(self._evaluate, positions)
+        return self._recorded(positions)
 
     def _evaluate(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Energy (1) and forces (n, 3) in the units of this program, in double precision."""
@@ -119,6 +139,36 @@ class TorchForce(ExternalForce):
             energy.detach().reshape(1).double() * self._energy,
             forces[0].detach().double() * force,
         )
+
+
+class _Recorded:
+    """An evaluation as a CUDA graph, with the tensors that the graph reads and writes."""
+
+    def __init__(self, evaluate: Evaluation, positions: torch.Tensor) -> None:
+        self._positions = positions.clone()
+        here, beside = torch.cuda.current_stream(), torch.cuda.Stream(positions.device)
+        beside.wait_stream(here)
+        with torch.cuda.stream(beside):
+            for _ in range(3):  # libraries make their plans and buffers at the first calls
+                evaluate(self._positions)
+        here.wait_stream(beside)
+        self._graph = torch.cuda.CUDAGraph()
+        try:
+            # Other threads may use the GPU meanwhile.
+            with torch.cuda.graph(self._graph, stream=beside, capture_error_mode="thread_local"):
+                self._found = evaluate(self._positions)
+        except RuntimeError as error:
+            raise QuiltError(
+                "TorchForce: the model cannot be recorded as a CUDA graph, as `cuda_graph = True` "
+                f"asks for ({error}): its operations depend on values that are on the GPU; leave "
+                "`cuda_graph` out"
+            ) from error
+
+    def __call__(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Energy and forces, as `evaluate` gives them."""
+        self._positions.copy_(positions)
+        self._graph.replay()
+        return self._found
 
 
 def load_model(file: str | Path, device: torch.device | str) -> Callable[[Any], Any]:

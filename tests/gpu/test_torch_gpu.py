@@ -12,7 +12,7 @@ from running import gpu_count
 
 import quiltmd
 from quiltmd import Simulation
-from quiltmd.errors import ExternalForceError
+from quiltmd.errors import ExternalForceError, QuiltError
 
 torch = pytest.importorskip("torch")
 from torch_models import Network  # noqa: E402
@@ -85,6 +85,23 @@ def test_stops_do_not_matter_and_nothing_is_copied(molecule: Any) -> None:
         parts.run(steps)
     assert quiltmd.digest(whole.state()) == quiltmd.digest(parts.state())
     assert force.host_calls == 2
+
+
+def test_a_graph_gives_the_same_bits(molecule: Any) -> None:
+    (plain, _), (graph, force) = simulation(molecule), simulation(molecule, cuda_graph=True)
+    for run in (plain, graph):
+        run.run(100)
+    assert force._recorded is not None
+    assert quiltmd.digest(plain.state()) == quiltmd.digest(graph.state())
+
+
+def test_a_model_that_waits_for_the_gpu_is_not_recorded(molecule: Any) -> None:
+    system, state = molecule
+    force = TorchForce(
+        lambda x: (x**2).sum() * x[0, 0].item(), "solute", outside=True, cuda_graph=True
+    )
+    with pytest.raises(QuiltError, match="cannot be recorded as a CUDA graph"):
+        Simulation(system, state, external=[force], device="cuda").run(2)
 
 
 def test_the_cpu_gives_the_same_forces(molecule: Any) -> None:

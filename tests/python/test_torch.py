@@ -45,6 +45,11 @@ def in_numpy(network: Network, positions: Any) -> tuple[float, Any]:
     return EV * energy, 10 * EV * forces
 
 
+def test_a_cuda_graph_needs_a_gpu(molecule: Any) -> None:
+    with pytest.raises(QuiltError, match="cuda_graph = True needs a model on a GPU"):
+        force_of(molecule[2], cuda_graph=True)
+
+
 def test_a_network_is_that_of_numpy(molecule: Any) -> None:
     """And the trajectory has the same bits on any number of ranks."""
     system, state, network = molecule
