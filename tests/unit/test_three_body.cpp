@@ -46,19 +46,21 @@ void lanes_find_what_a_loop_finds() {
     while (static_cast<int>(near.size()) < count) {
       const Vec3d d{normal(random), normal(random), normal(random)};
       if (norm(d) < 0.18) continue;
-      near.push_back({d, norm(d), static_cast<int>(near.size()) % kTypes, near.size() % 3 != 0});
+      near.push_back({{d, norm(d), static_cast<int>(near.size()) % kTypes, near.size() % 3 != 0}});
     }
-    std::vector<Neighbour> lanes = near;
+    const std::vector<NeighbourPlace> lanes(near.begin(), near.end());
     const RowsOfCentre<typename Form::Row> of{rows.data(), kTypes};
     const double expected = Form::add(of, near);
     std::vector<typename Form::Bond> bonds;
     for (int j = 0; j < count; ++j) bonds.push_back(Form::bond(of, lanes.data(), count, j));
     double energy = 0;
-    for (int j = 0; j < count; ++j)
-      energy += Form::add_to_one(of, lanes.data(), bonds.data(), count, j);
+    for (int j = 0; j < count; ++j) {
+      Neighbour own{lanes[static_cast<size_t>(j)]};
+      energy += Form::add_to_one(of, lanes.data(), bonds.data(), count, j, own);
+      const Vec3d wanted = near[static_cast<size_t>(j)].force;
+      CHECK_NEAR(norm(own.force - wanted), 0, 1e-10 * (1 + norm(wanted)));
+    }
     CHECK_NEAR(energy, expected, 1e-10 * (1 + std::abs(expected)));
-    for (size_t j = 0; j < near.size(); ++j)
-      CHECK_NEAR(norm(lanes[j].force - near[j].force), 0, 1e-10 * (1 + norm(near[j].force)));
   }
 }
 

@@ -86,12 +86,16 @@ __device__ __forceinline__ Partner load_partner(const Warp& w, int index) {
           place < kClusterSize ? (1u << place) - 1 : 0xffu};
 }
 
-// visit(j) for the j atoms of all rounds.
+// visit(j) for the j atoms of all rounds. Those of the next round are on their way from memory meanwhile.
 template <class Visit>
 __device__ __forceinline__ void over_rounds(const Warp& w, const Visit& visit) {
+  Partner next = load_partner(w, w.list.begin + w.lane);
 #pragma unroll 1
-  for (int round = w.list.begin; round < w.list.end; round += kWarp)
-    visit(load_partner(w, round + w.lane));
+  for (int round = w.list.begin; round < w.list.end; round += kWarp) {
+    const Partner j = next;
+    next = load_partner(w, round + kWarp + w.lane);
+    visit(j);
+  }
 }
 
 // The vector from an i atom to the j atom.
@@ -132,10 +136,11 @@ __device__ __forceinline__ Place place_of(const EmbeddedLists& op, float square)
 // Of the two cubics of a row: r phi, and the density at the first type of the second.
 enum Table { kProduct, kDensity };
 
+template <bool kOneType>
 __device__ __forceinline__ float4 look_up(const EmbeddedLists& op, Table table, int interval,
                                           int first, int second) {
-  const int row = (first * op.types + second) * op.intervals + interval;
-  return __ldg(reinterpret_cast<const float4*>(op.rows) + 2 * row + table);
+  const int pair = kOneType ? 0 : (first * op.types + second) * op.intervals;
+  return __ldg(reinterpret_cast<const float4*>(op.rows) + 2 * (pair + interval) + table);
 }
 static_assert(kEmbeddedRow == 8);
 
@@ -166,10 +171,12 @@ __global__ void __launch_bounds__(kWarp)
     meet_cluster(w, j, [&](int i, const Separation& d) {
       const Place at = place_of(op.pairs, d.square);
       const int type = cluster.type[i];
-      const float here = value(look_up(op.pairs, kDensity, at.interval, type, j.type), at.fraction);
+      const float here =
+          value(look_up<kOneType>(op.pairs, kDensity, at.interval, type, j.type), at.fraction);
       at_i[i][0] += here;
       at_j += kOneType ? here
-                       : value(look_up(op.pairs, kDensity, at.interval, j.type, type), at.fraction);
+                       : value(look_up<kOneType>(op.pairs, kDensity, at.interval, j.type, type),
+                               at.fraction);
     });
     if (at_j != 0) add_fixed(op.sums + j.slot, to_fixed(at_j, op.unit));
   });
@@ -198,14 +205,14 @@ __global__ void __launch_bounds__(kWarp)
     meet_cluster(w, j, [&](int i, const Separation& d) {
       const Place at = place_of(lists, d.square);
       const int type = cluster.type[i];
-      const float4 product = look_up(lists, kProduct, at.interval, type, j.type);
-      const float4 density = look_up(lists, kDensity, at.interval, type, j.type);
+      const float4 product = look_up<kOneType>(lists, kProduct, at.interval, type, j.type);
+      const float4 density = look_up<kOneType>(lists, kDensity, at.interval, type, j.type);
       const float slope_i = cluster.site[i].w;
       float embedding;
       if constexpr (kOneType) {
         embedding = (slope_i + j.slope) * slope(density, at.fraction);
       } else {
-        const float4 mirrored = look_up(lists, kDensity, at.interval, j.type, type);
+        const float4 mirrored = look_up<kOneType>(lists, kDensity, at.interval, j.type, type);
         embedding =
             fmaf(j.slope, slope(mirrored, at.fraction), slope_i * slope(density, at.fraction));
       }

@@ -76,17 +76,18 @@ constexpr int kLanes = kWarp / kClusterSize;  // of an atom in the centre
 // The neighbours of an atom within the cutoff, in shared memory, with room for a whole row.
 template <class Form>
 struct Near {
-  Neighbour* atoms;
+  NeighbourPlace* atoms;
   typename Form::Bond* bonds;
   uint32_t* slots;
 };
 template <class Form>
-constexpr size_t kBytesOfNear = sizeof(Neighbour) + sizeof(typename Form::Bond) + sizeof(uint32_t);
+constexpr size_t kBytesOfNear =
+    sizeof(NeighbourPlace) + sizeof(typename Form::Bond) + sizeof(uint32_t);
 
 // That of one of the atoms of a cluster.
 template <class Form>
 __device__ __forceinline__ Near<Form> near_of(char* memory, int width, int centre) {
-  auto* const atoms = reinterpret_cast<Neighbour*>(memory);
+  auto* const atoms = reinterpret_cast<NeighbourPlace*>(memory);
   auto* const bonds = reinterpret_cast<typename Form::Bond*>(atoms + width * kClusterSize);
   auto* const slots = reinterpret_cast<uint32_t*>(bonds + width * kClusterSize);
   const int first = width * centre;
@@ -102,7 +103,7 @@ __device__ __forceinline__ Vec3d exact(const Slots& slots, uint32_t slot) {
 // Whether the atom of an entry is within the cutoff of an atom that is there; if so, all that is known of it.
 template <class Form>
 __device__ __forceinline__ bool is_near(const ThreeBodyForces<Form>& op, uint32_t entry,
-                                        uint32_t centre, Vec3d at, Neighbour& found) {
+                                        uint32_t centre, Vec3d at, NeighbourPlace& found) {
   const uint32_t slot = entry & kSlotMask, code = entry >> kSlotBits;
   const Vec3d from = at - full_shift(op.grid, static_cast<int>(code));
   const Vec3d d = exact(op.slots, slot) - from;
@@ -122,7 +123,7 @@ __device__ __forceinline__ int find_near(const ThreeBodyForces<Form>& op, uint32
   const int longest = __reduce_max_sync(kAllLanes, entries);
   int count = 0;
   for (int first = 0; first < longest; first += kLanes) {
-    Neighbour found{};
+    NeighbourPlace found{};
     uint32_t entry = 0;
     bool counts = first + own < entries;
     if (counts) {
@@ -160,8 +161,8 @@ __device__ __forceinline__ void add_centre(const ThreeBodyForces<Form>& op, uint
   __syncwarp();
   long long rest[3] = {};
   for (int j = own; j < count; j += kLanes) {
-    const double energy = Form::add_to_one(rows, near.atoms, near.bonds, count, j);
-    const Neighbour& found = near.atoms[j];
+    Neighbour found{near.atoms[j]};
+    const double energy = Form::add_to_one(rows, near.atoms, near.bonds, count, j, found);
 #pragma unroll
     for (int d = 0; d < 3; ++d) {
       const long long force = to_fixed(found.force[d], kForceScale);

@@ -114,7 +114,7 @@ void find_near(const ThreeBodyForces<Form>& op, uint32_t centre, const std::vect
     const double r = norm(d);
     if (r >= op.cutoff) continue;
     const bool once = code ? static_cast<int>(code) < op.grid.codes : slot > centre;
-    thread.near.push_back({d, r, op.type_of_atom[op.slots.atom[slot]], once});
+    thread.near.push_back({{d, r, op.type_of_atom[op.slots.atom[slot]], once}});
     thread.slots.push_back(slot);
   }
 }

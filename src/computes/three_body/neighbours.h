@@ -9,11 +9,14 @@
 
 namespace quiltmd {
 
-struct Neighbour {
+struct NeighbourPlace {
   Vec3d d;  // from the centre to it, nm
   double r;
   int type;
-  bool once;      // whether the pair energy counts here: of each pair at one of its atoms
+  bool once;  // whether the pair energy counts here: of each pair at one of its atoms
+};
+
+struct Neighbour : NeighbourPlace {
   Vec3d force{};  // on it, kJ/mol/nm; the force on the centre is minus the sum over all neighbours
 };
 
@@ -23,8 +26,8 @@ struct RowsOfCentre {
   const Row* rows;
   int types;
 
-  QMD_HD const Row& of(const Neighbour& j) const { return of(j, j); }
-  QMD_HD const Row& of(const Neighbour& j, const Neighbour& k) const {
+  QMD_HD const Row& of(const NeighbourPlace& j) const { return of(j, j); }
+  QMD_HD const Row& of(const NeighbourPlace& j, const NeighbourPlace& k) const {
     return rows[j.type * types + k.type];
   }
 };
@@ -34,7 +37,7 @@ struct CentralAngle {
   double cosine;
   Vec3d by_j, by_k;
 
-  QMD_HD CentralAngle(const Neighbour& j, const Neighbour& k) {
+  QMD_HD CentralAngle(const NeighbourPlace& j, const NeighbourPlace& k) {
     const double inverse = 1 / (j.r * k.r);
     cosine = dot(j.d, k.d) * inverse;
     by_j = inverse * k.d - (cosine / (j.r * j.r)) * j.d;

@@ -17,7 +17,7 @@ std::vector<Neighbour> neighbours_of(const ReferenceInput& in, size_t centre, do
     const Vec3d d = in.box.nearest_image(in.positions[j] - in.positions[centre]);
     const double r = norm(d);
     if (r >= cutoff) continue;
-    found.push_back({d, r, in.system.three_body->type_of_atom[j], j > centre});
+    found.push_back({{d, r, in.system.three_body->type_of_atom[j], j > centre}});
     atoms.push_back(j);
   }
   return found;

@@ -54,16 +54,15 @@ struct StillingerWeber {
   }
 
   // For devices with a lane for each neighbour: what the force on others needs of it, its exponential; then the
-  // force on it. Returns the energy of the pair and of the triplets with neighbours before it.
+  // force on it, which is a copy of near[j]. Returns the energy of the pair and of the triplets with neighbours before it.
   using Bond = Fall;
-  QMD_HD static Bond bond(RowsOfCentre<Row> rows, const Neighbour* near, int, int j) {
+  QMD_HD static Bond bond(RowsOfCentre<Row> rows, const NeighbourPlace* near, int, int j) {
     const Row& row = rows.of(near[j]);
     return near[j].r < row.cutoff ? fall(row, near[j].r) : Fall{0, 0};
   }
-  QMD_HD static double add_to_one(RowsOfCentre<Row> rows, Neighbour* near, const Bond* bonds,
-                                  int count, int j) {
+  QMD_HD static double add_to_one(RowsOfCentre<Row> rows, const NeighbourPlace* near,
+                                  const Bond* bonds, int count, int j, Neighbour& own) {
     if (bonds[j].value == 0) return 0;
-    Neighbour& own = near[j];
     double energy = own.once ? add_pair(rows.of(own), own) : 0;
     for (int k = 0; k < count; ++k) {
       if (k == j || bonds[k].value == 0) continue;

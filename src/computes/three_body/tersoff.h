@@ -57,7 +57,7 @@ struct Tersoff {
   struct Bond {
     double order, by_zeta;
   };
-  QMD_HD static Bond bond(RowsOfCentre<Row> rows, const Neighbour* near, int count, int j) {
+  QMD_HD static Bond bond(RowsOfCentre<Row> rows, const NeighbourPlace* near, int count, int j) {
     const Row& row = rows.of(near[j]);
     if (near[j].r >= row.cutoff) return {0, 0};
     double zeta = 0;
@@ -70,9 +70,8 @@ struct Tersoff {
     const double pull = -0.5 * row.attraction * std::exp(-row.lambda2 * near[j].r);
     return {found.value, pull * ending(row, near[j].r).value * found.slope};
   }
-  QMD_HD static double add_to_one(RowsOfCentre<Row> rows, Neighbour* near, const Bond* bonds,
-                                  int count, int j) {
-    Neighbour& own = near[j];
+  QMD_HD static double add_to_one(RowsOfCentre<Row> rows, const NeighbourPlace* near,
+                                  const Bond* bonds, int count, int j, Neighbour& own) {
     const Row& row = rows.of(own);
     double energy = 0;
     if (own.r < row.cutoff) {
@@ -138,7 +137,7 @@ struct Tersoff {
     const double value = std::pow(1 + grown, -0.5 / row.n);
     return {value, -0.5 * value * grown / ((1 + grown) * zeta)};
   }
-  QMD_HD static bool counts(const Neighbour& k, const Row& row) { return k.r < row.cutoff; }
+  QMD_HD static bool counts(const NeighbourPlace& k, const Row& row) { return k.r < row.cutoff; }
 
   // A derivative of zeta by the distance of a neighbour, and by the cosine.
   QMD_HD static void add_term(Neighbour& j, double by_zeta, double by_distance, double by_cosine,

@@ -67,7 +67,7 @@ class ThreeBodyMemory final : public ForceFamily {
   size_t bytes() const override { return make_.bytes(); }
 
  private:
-  static constexpr int kLeastWidth = 32;
+  static constexpr int kLeastWidth = 20;  // silicon has 16, and on GPUs rows are in shared memory
 
   void make_rows(int width) {
     width_ = width;
