@@ -151,6 +151,17 @@ def test_mistakes_are_named(config: Path, factory: str, said: str) -> None:
         assert not (config.parent / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [("every", r"an argument\? options = {every = ...}"), ("factry", "did you mean 'factory'")],
+)
+def test_arguments_belong_to_the_options(config: Path, key: str, hint: str) -> None:
+    settings = merge(read_config(config), {("output", "dir"): config.parent / "out"})
+    settings["reporter"][0][key] = 5
+    with pytest.raises(QuiltError, match=hint):
+        build_config(settings)
+
+
 def test_stages_have_them_and_exchanges_do_not(config: Path) -> None:
     settings = merge(read_config(config), {("output", "dir"): config.parent / "out"})
     stage: dict[str, Any] = {"name": "two", "reporter": []}

@@ -77,5 +77,7 @@ def _hint(section: str, key: str, known: Known) -> str:
     if not key:
         meant = f" (a key of [{owners[0]}]?)" if owners else nearest(section, [*known, "stage"])
         return f"section{meant}"
+    if "options" in known[section]:  # of a function, whose arguments may have any name
+        return f"key{nearest(key, known[section]) or f' (an argument? options = {{{key} = ...}})'}"
     hint = f" (it belongs in [{owners[0]}])" if owners else nearest(key, known[section])
     return f"key{hint}"
