@@ -270,6 +270,14 @@ def test_types_without_atoms_need_no_parameters_with_others(tmp_path: Path) -> N
     assert len(describe(path).system.lj_a) == 2
 
 
+def test_the_last_quote_of_an_include_may_be_missing(tmp_path: Path) -> None:
+    """As for grompp; the topologies of martini_openmm have such a line."""
+    (tmp_path / "argon.top").write_text(ARGON)
+    path = tmp_path / "topol.top"
+    path.write_text('#include "argon.top\n')
+    assert len(describe(path).system.lj_a) == 1
+
+
 def test_conditions_end_with_their_file(tmp_path: Path) -> None:
     (tmp_path / "half.itp").write_text("#ifdef FLEXIBLE\n")
     path = tmp_path / "chain.top"

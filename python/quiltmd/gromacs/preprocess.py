@@ -24,7 +24,7 @@ _DEEPEST = 50  # includes within includes; more is a file that includes itself
 # Folders of the force fields of a GROMACS installation, after those in the environment.
 _INSTALLED = ("/usr/share/gromacs/top", "/usr/local/gromacs/share/gromacs/top")
 _WORD = re.compile(r"\w+", re.ASCII)
-_QUOTED = re.compile(r"[\"<]([^\"<>]+)[\">]")
+_QUOTED = re.compile(r"[\"<]([^\"<>]+)(?:[\">]|$)")  # grompp does without the last sign
 
 
 @dataclass(frozen=True)
