@@ -144,9 +144,7 @@ def _restrained(system: System, restraint: BoreschRestraint) -> System:
     return apply_boresch(system, restraint)
 
 
-def chosen_atoms(
-    system: System, atoms: Atoms, name: str, plural: str
-) -> npt.NDArray[np.integer[Any]]:
+def chosen_atoms(system: System, atoms: Atoms, name: str, plural: str) -> npt.NDArray[np.int64]:
     """Indices of atoms that are given by a selection or by indices.
 
     `name` is that of the argument, and `plural` what the atoms are, for the InputError if there are
