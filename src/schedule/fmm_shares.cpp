@@ -19,7 +19,7 @@ MeshSharing sharing_of_fmm(MeshSharing sharing) {
 }
 
 FmmShares::FmmShares(const GridShares& shares, const FmmLevels& levels, int reach)
-    : shares_(shares), levels_(levels), reach_(std::max(reach, kFmmOrder)) {}
+    : shares_(shares), levels_(levels), reach_(std::max(reach, levels.order)) {}
 
 GridRuns FmmShares::near(int from, int to) const {
   const int n = levels_.grid.x;

@@ -70,15 +70,16 @@ double width_of_open_patches(int patch_reach, double reach, double span) {
 // grid stays when the cell becomes larger.
 struct OpenPatches {
   int points = 0;  // 0: there is no grid
+  int order;       // of its splines
   double width, least;
 
   OpenPatches(const NonbondedSettings& settings, double least_width)
-      : width(least_width), least(least_width) {
+      : order(settings.order), width(least_width), least(least_width) {
     if (!settings.has_open_grid()) return;
     points = static_cast<int>(std::ceil(least / settings.open_spacing));
     width = points * settings.open_spacing;
   }
-  Int3 cells(Int3 needed) const { return points > 0 ? with_levels(needed, points) : needed; }
+  Int3 cells(Int3 needed) const { return points > 0 ? with_levels(needed, points, order) : needed; }
   Int3 points_of(Int3 cells) const {
     return {points * cells.x, points * cells.y, points * cells.z};
   }

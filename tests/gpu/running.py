@@ -62,6 +62,7 @@ def stated(method: Literal["pme", "fmm"], box: Any) -> quiltmd.Nonbonded:
     if method == "fmm":
         return quiltmd.Nonbonded(
             method=method,
+            fmm_order=chosen["pme_order"],
             fmm_bandwidth=chosen["pme_bandwidth"],
             fmm_grid=chosen["pme_grid"],
             fmm_box=chosen["stencil_box"],

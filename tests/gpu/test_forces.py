@@ -179,7 +179,7 @@ def test_lennard_jones_pme(peptide: Pair, by_rule: bool, record_property: Any) -
     check_alike(on_gpu, Run(system, state, nonbonded=nonbonded, device="cpu"))
 
 
-@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 2e-4])
+@pytest.mark.parametrize("tolerance", [1e-3, 5e-4, 1e-4])
 def test_fmm(jac_system: Pair, tolerance: float, record_property: Any) -> None:
     """Against double precision, and the CPU to the rounding of single precision."""
     settings = quiltmd.Nonbonded(method="fmm", fmm_tolerance=tolerance)
@@ -187,6 +187,23 @@ def test_fmm(jac_system: Pair, tolerance: float, record_property: Any) -> None:
     on_gpu = Run(*jac_system, nonbonded=settings)
     check(on_gpu, energies, forces, record_property)
     check_alike(on_gpu, Run(*jac_system, nonbonded=settings, device="cpu"))
+
+
+@pytest.mark.parametrize("order", [4, 5, 6, 8])
+def test_fmm_of_any_order(dhfr: Pair, order: Any) -> None:
+    settings = quiltmd.Nonbonded(method="fmm", fmm_order=order)
+    gpu, cpu = (Run(*dhfr, nonbonded=settings, device=device) for device in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
+
+
+@pytest.mark.filterwarnings("ignore:there is no periodic box")
+@pytest.mark.parametrize("tolerance", [5e-4, 1e-4])
+def test_fmm_without_a_box(peptide: Pair, tolerance: float) -> None:
+    system, state = peptide
+    settings = quiltmd.Nonbonded(method="fmm", fmm_tolerance=tolerance)
+    alone = replace(state, box=None)
+    gpu, cpu = (Run(system, alone, nonbonded=settings, device=device) for device in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
 
 
 def test_fmm_in_a_truncated_octahedron(octahedron: tuple[Path, Path]) -> None:

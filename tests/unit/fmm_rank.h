@@ -7,8 +7,9 @@
 
 namespace quiltmd::test {
 
-inline NonbondedSettings fmm_settings(Int3 grid) {
+inline NonbondedSettings fmm_settings(Int3 grid, int order = 5) {
   NonbondedSettings settings;
+  settings.order = order;
   settings.electrostatics = Electrostatics::kFmm;
   settings.bandwidth = 10;
   settings.grid = grid;
@@ -16,8 +17,8 @@ inline NonbondedSettings fmm_settings(Int3 grid) {
 }
 
 // As if a barostat had made this box of another.
-inline NonbondedSettings fmm_settings(Int3 grid, const Box& now) {
-  NonbondedSettings settings = fmm_settings(grid);
+inline NonbondedSettings fmm_settings(Int3 grid, int order, const Box& now) {
+  NonbondedSettings settings = fmm_settings(grid, order);
   settings.stencil_box = {1.02 * now.ax, 0.99 * now.bx, 0.99 * now.by,
                           1.01 * now.cx, 1.01 * now.cy, 1.01 * now.cz};
   return settings;
@@ -39,6 +40,7 @@ struct FmmRank : FmmTables, FmmMemory {
       Mesh::in_parts(levels.grid.x, parts, [&](int first, int count) { launch({first, count}); });
     };
     Device& device = rank.device;
+    if (levels.is_open()) device.launch(find_window(0.02));
     in_parts([&](GridRange planes) { device.launch(restrict_charges(planes)); });
     in_parts([&](GridRange planes) { device.launch(convolve_level(planes, Energies::kAdd)); });
     device.launch(sum_upper_levels(Energies::kAdd));
@@ -55,16 +57,21 @@ struct FmmResult {
   }
 };
 
-inline FmmResult run_fmm(Device& device, const Box& box, const NonbondedSettings& settings,
-                         const System& s, const std::vector<Vec3d>& positions, int parts) {
-  OneRank rank(device, s, box, {3, 2, 3}, positions, std::vector<Vec3d>(positions.size()));
+inline FmmResult run_fmm(OneRank& rank, const Box& box, const NonbondedSettings& settings,
+                         int parts) {
   FmmRank fmm(rank, settings, box);
-  device.launch(fmm.mesh.spread_charges());
+  rank.device.launch(fmm.mesh.spread_charges());
   fmm.sum(parts);
-  device.launch(fmm.mesh.gather_forces());
+  rank.device.launch(fmm.mesh.gather_forces());
   FmmResult result{rank.energy.download(), {}};
   for (const Float4& f : rank.by_atom(rank.long_range)) result.forces.push_back({f.x, f.y, f.z});
   return result;
+}
+
+inline FmmResult run_fmm(Device& device, const Box& box, const NonbondedSettings& settings,
+                         const System& s, const std::vector<Vec3d>& positions, int parts) {
+  OneRank rank(device, s, box, {3, 2, 3}, positions, std::vector<Vec3d>(positions.size()));
+  return run_fmm(rank, box, settings, parts);
 }
 
 }  // namespace quiltmd::test

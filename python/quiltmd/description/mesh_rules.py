@@ -101,12 +101,15 @@ _WINDOW_MESH = {
 _SPLINE_MESH = {
     4: _SplineFit(_PowerLaw(-7.6058, 3.3349, 4.9581, 2.6973), 0.6592, 0.1886, 0.0508, 2.0),
     5: _SplineFit(_PowerLaw(-8.9298, 4.6296, 6.3523, 3.5661), 0.6535, 0.1842, 0.0461, 1.0),
+    6: _SplineFit(_PowerLaw(-10.3152, 6.4845, 8.1123, 4.6712), 0.8519, 0.1684, 0.0518, 1.5),
+    8: _SplineFit(_PowerLaw(-12.4494, 9.7112, 11.3209, 6.8335), 0.8878, 0.1586, 0.0514, 1.5),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
+_LOOSE_FMM = 2.5e-4  # tolerance down to which splines of order 6 are faster than those of order 8
 # Limits of the top level of the fast multipole method.
-_TOP_POINTS, _LEAST_TOP_EDGE = 1000, 4
-# In a periodic box, whose numbers of points are rounded up, spacings are shorter than they need be.
-_OPEN_SPACING = 0.95
+_TOP_POINTS, _LEAST_TOP_EDGE = 1400, 4
+# Of the spacing that one grid may have, by order: levels and stencils have errors of their own.
+_FMM_SPACING = {4: 0.95, 5: 0.95, 6: 0.92, 8: 0.95}
 _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 
@@ -156,6 +159,16 @@ def pme_parameters(
     return alpha, _grid_of_spacing(box, spacing, "pme")
 
 
+class ChargeMesh(NamedTuple):
+    """Settings of a split and its mesh for the core; 0: absent."""
+
+    alpha: float = 0.0
+    bandwidth: float = 0.0
+    grid: tuple[int, int, int] = (0, 0, 0)
+    window: float = 0.0
+    open_spacing: float = 0.0  # nm, of a grid that follows the atoms
+
+
 class ProlateMesh(NamedTuple):
     """A prolate split and its mesh.
 
@@ -202,40 +215,48 @@ def prolate_parameters(
         If more than 2^31 grid points would be needed, or no bandwidth is enough.
     """
     if splines:
-        return ProlateMesh(*_prolate_mesh(box, cutoff, tolerance, _SPLINE_MESH[order], 1.0), 0.0)
-    bandwidth, grid = _prolate_mesh(box, cutoff, tolerance, _WINDOW_MESH[order], 0.99)
+        spacing, bandwidth = _coarsest(box, cutoff, tolerance, _SPLINE_MESH[order], "pme")
+        return ProlateMesh(bandwidth, _grid_of_spacing(box, spacing, "pme"), 0.0)
+    spacing, bandwidth = _coarsest(box, cutoff, tolerance, _WINDOW_MESH[order], "pme", 0.99)
+    grid = _grid_of_spacing(box, spacing, "pme")
     return ProlateMesh(bandwidth, grid, round(grid_spacing(grid, box), 4))
 
 
-def _prolate_mesh(
+def _coarsest(
     box: NDArray[np.float64],
     cutoff: float,
     tolerance: float,
     fit: _WindowFit | _SplineFit,
-    nearly: float,
-) -> tuple[float, tuple[int, int, int]]:
+    of: str,
+    nearly: float = 1.0,
+) -> tuple[float, float]:
+    """The coarsest spacing (nm), or nearly that, and the smallest bandwidth that allows it."""
     heights = 1 / np.linalg.norm(np.linalg.inv(box), axis=0)
     flatness = float((heights / np.linalg.norm(box, axis=1)).min())
     grids = list(_prolate_grids(cutoff, tolerance, fit, flatness))
     if not grids:
         least = beyond_bandwidth(_BANDWIDTHS[-1], cutoff) / _PROLATE_SHARE
         raise QuiltError(
-            f"pme_tolerance {tolerance:g} cannot be reached in single precision with a cutoff of "
+            f"{of}_tolerance {tolerance:g} cannot be reached in single precision with a cutoff of "
             f"{cutoff:g} nm: choose {1.1 * least:.1e} or more, or a longer cutoff"
         )
     coarsest, _ = max(grids)
-    spacing, bandwidth = next(one for one in grids if one[0] >= nearly * coarsest)
-    return bandwidth, _grid_of_spacing(box, spacing, "pme")
+    return next(one for one in grids if one[0] >= nearly * coarsest)
+
+
+def fmm_order(tolerance: float) -> int:
+    """Order of the splines of the fast multipole method for a relative rms error of forces."""
+    return 6 if tolerance >= _LOOSE_FMM else 8
 
 
 def fmm_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float
+    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int
 ) -> tuple[float, tuple[int, int, int]]:
     """Bandwidth and grid of the fast multipole method for a relative rms error of forces.
 
-    As `prolate_parameters`, but for B-splines of order 5, whose errors levels increase by some per
-    cent.  Numbers of grid points are raised to multiples of 2^levels, such that the grid of the top
-    level has at most 1,000 points.
+    As `prolate_parameters`, but for B-splines of order 4, 5, 6 or 8, and with 5 or 8 % less
+    spacing, because levels add to the errors.  Numbers of grid points are raised to multiples of
+    2^levels, such that the grid of the top level has at most 1,400 points.
 
     Parameters
     ----------
@@ -245,13 +266,18 @@ def fmm_parameters(
         Cutoff of the direct sum, nm.
     tolerance:
         Error of all forces relative to their root mean square.
+    order:
+        Order of the splines.
 
     Raises
     ------
     QuiltError
         If more than 2^31 grid points would be needed.
     """
-    bandwidth, fewest = _prolate_mesh(box, cutoff, tolerance, _SPLINE_MESH[5], 1.0)
+    coarsest, bandwidth = _coarsest(box, cutoff, tolerance, _SPLINE_MESH[order], "fmm")
+    wanted = np.linalg.norm(box, axis=1) / (_FMM_SPACING[order] * coarsest)
+    refuse_large_grid(wanted.tolist(), "fmm")
+    fewest = [max(SMALLEST_GRID, math.ceil(n)) for n in wanted.tolist()]
     levels = 1
     while math.prod(fewest) > _TOP_POINTS * 8**levels and min(fewest) >> levels > _LEAST_TOP_EDGE:
         levels += 1
@@ -259,14 +285,16 @@ def fmm_parameters(
     return bandwidth, (x, y, z)
 
 
-def open_fmm_parameters(cutoff: float, tolerance: float) -> tuple[float, float]:
+def open_fmm_parameters(cutoff: float, tolerance: float, order: int) -> tuple[float, float]:
     """Bandwidth and spacing (nm) of the fast multipole method without a periodic box.
 
-    The spacing is 0.95 times the coarsest within the tolerance by the rule of `prolate_parameters`
-    for B-splines of order 5, the bandwidth the one that goes with it.
+    They follow the rule of `fmm_parameters`, but for the largest bandwidth that allows 0.98 times
+    the coarsest spacing: the waves that are left out count for more in the virial than in forces.
     """
-    coarsest, bandwidth = max(_prolate_grids(cutoff, tolerance, _SPLINE_MESH[5], 1.0))
-    return bandwidth, _OPEN_SPACING * coarsest
+    grids = list(_prolate_grids(cutoff, tolerance, _SPLINE_MESH[order], 1.0))
+    coarsest, _ = max(grids)
+    spacing, bandwidth = [one for one in grids if one[0] >= 0.98 * coarsest][-1]
+    return bandwidth, _FMM_SPACING[order] * spacing
 
 
 def _prolate_grids(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from ..errors import QuiltError
 from .box import box_widths
 from .checks import user_settings
 from .mesh_rules import (
+    ChargeMesh,
+    fmm_order,
     fmm_parameters,
     lj_pme_parameters,
     open_fmm_parameters,
@@ -54,7 +56,7 @@ class Nonbonded:
         Direct-space and Lennard-Jones cutoff, nm; at most half the smallest box width.
     method:
         "pme" (smooth particle mesh Ewald), "fmm" (a fast multipole method on grids for the same sum
-        as PME; without a periodic box, on CPUs, for the sum over all charges), "reaction-field"
+        as PME; without a periodic box, for the sum over all charges), "reaction-field"
         (charges within the cutoff, and the field of a uniform medium beyond it), "cutoff" (plain
         truncation, for tests, and for implicit solvent, where Coulomb energies are shifted to zero
         at the cutoff), or, without a periodic box, "no-cutoff" (all pairs of atoms; `cutoff` has no
@@ -113,6 +115,9 @@ class Nonbonded:
     fmm_tolerance:
         With the method fmm: relative rms error of forces; determines bandwidth and grid, if these
         are not given, as they cannot be without a periodic box.
+    fmm_order:
+        Order of the B-splines, 4, 5, 6 or 8: the number of grid points in each direction among
+        which a charge is spread.  None: 6, or 8 for tolerances below 2.5e-4; 5 with `fmm_grid`.
     fmm_bandwidth:
         Bandwidth of the prolate split, 4 to 20; given together with `fmm_grid`.
     fmm_grid:
@@ -243,10 +248,15 @@ class Nonbonded:
     )
     fmm_tolerance: Annotated[float, FMM] = Field(
         default=5e-4,
-        ge=2e-4,
+        ge=1e-5,
         le=1e-2,
         description="Relative rms error of the forces with the method fmm; sets its bandwidth and "
         "grid.",
+    )
+    fmm_order: Annotated[Literal[4, 5, 6, 8] | None, FMM] = Field(
+        default=None,
+        description="Interpolation order of the method fmm: 4, 5, 6 or 8; default: 6, or 8 for "
+        "tolerances below 2.5e-4; 5 with fmm_grid.",
     )
     fmm_bandwidth: Annotated[float | None, FMM] = Field(
         default=None,
@@ -388,7 +398,7 @@ class Nonbonded:
                 f"a cutoff of {self.cutoff:g} nm is shorter than any distance of atoms that "
                 f"interact; it must be at least {_SHORTEST_CUTOFF} nm, and 0.9 nm is usual"
             )
-        order = 5 if box is None else self._order(box)
+        order = self._order(box)
         mesh = self._charge_mesh(box, order)
         lj_alpha, lj_grid = self._dispersion_mesh(box, order)
         return {
@@ -434,8 +444,11 @@ class Nonbonded:
         a, b, c = box.tolist()
         return (a[0], b[0], b[1], c[0], c[1], c[2])
 
-    def _order(self, box: NDArray[np.float64]) -> int:
+    def _order(self, box: NDArray[np.float64] | None) -> int:
         if self.method == "fmm":
+            by_grid = 5 if self.fmm_grid is not None else fmm_order(self.fmm_tolerance)
+            return self.fmm_order or by_grid
+        if box is None:
             return 5
         if self.pme_order is not None:
             return self.pme_order
@@ -444,36 +457,34 @@ class Nonbonded:
         by_tolerance = self.pme_grid is None and self.lj_pme_grid is None
         return 4 if is_small and is_loose and by_tolerance else 5
 
-    def _charge_mesh(self, box: NDArray[np.float64] | None, order: int) -> _ChargeMesh:
+    def _charge_mesh(self, box: NDArray[np.float64] | None, order: int) -> ChargeMesh:
         """Stated or by the tolerance."""
-        if self.method == "fmm" and box is None:
-            bandwidth, spacing = open_fmm_parameters(self.cutoff, self.fmm_tolerance)
-            return _ChargeMesh(bandwidth=bandwidth, open_spacing=spacing)
-        if self.method not in ("pme", "fmm") or box is None:
-            return _ChargeMesh()
         if self.method == "fmm":
-            bandwidth, grid = self._fmm_mesh(box)
-            return _ChargeMesh(bandwidth=bandwidth, grid=grid)
+            return self._fmm_mesh(box, order)
+        if self.method != "pme" or box is None:
+            return ChargeMesh()
         if self.pme_grid is not None:
             refuse_large_grid(self.pme_grid, "pme")
             stated = (self.pme_alpha or 0.0, self.pme_bandwidth or 0.0)
-            return _ChargeMesh(*stated, self.pme_grid, self.pme_window or 0.0)
+            return ChargeMesh(*stated, self.pme_grid, self.pme_window or 0.0)
         if self.pme_split == "gaussian":
             alpha, grid = pme_parameters(box, self.cutoff, self.pme_tolerance, order)
-            return _ChargeMesh(alpha=alpha, grid=grid)
+            return ChargeMesh(alpha=alpha, grid=grid)
         splines = self.pme_window == 0 or order == 4  # whose windows cost conservation of energy
         cutoff = self.coulomb_cutoff or self.cutoff
-        return _ChargeMesh(
+        return ChargeMesh(
             0.0, *prolate_parameters(box, cutoff, self.pme_tolerance, order, splines=splines)
         )
 
-    def _fmm_mesh(self, box: NDArray[np.float64]) -> tuple[float, tuple[int, int, int]]:
-        """Bandwidth and grid of the fast multipole method, stated or by the tolerance."""
-        if self.fmm_grid is None:
-            return fmm_parameters(box, self.cutoff, self.fmm_tolerance)
+    def _fmm_mesh(self, box: NDArray[np.float64] | None, order: int) -> ChargeMesh:
+        if box is None:
+            bandwidth, spacing = open_fmm_parameters(self.cutoff, self.fmm_tolerance, order)
+            return ChargeMesh(bandwidth=bandwidth, open_spacing=spacing)
+        if self.fmm_grid is None or self.fmm_bandwidth is None:
+            bandwidth, grid = fmm_parameters(box, self.cutoff, self.fmm_tolerance, order)
+            return ChargeMesh(bandwidth=bandwidth, grid=grid)
         refuse_large_grid(self.fmm_grid, "fmm")
-        assert self.fmm_bandwidth is not None
-        return self.fmm_bandwidth, self.fmm_grid
+        return ChargeMesh(bandwidth=self.fmm_bandwidth, grid=self.fmm_grid)
 
     def _dispersion_mesh(
         self, box: NDArray[np.float64] | None, order: int
@@ -487,13 +498,3 @@ class Nonbonded:
         refuse_coarse_grid(self.lj_pme_grid, box)
         assert self.lj_pme_alpha is not None
         return self.lj_pme_alpha, self.lj_pme_grid
-
-
-class _ChargeMesh(NamedTuple):
-    """Settings of a split and its mesh for the core; 0: absent."""
-
-    alpha: float = 0.0
-    bandwidth: float = 0.0
-    grid: tuple[int, int, int] = (0, 0, 0)
-    window: float = 0.0
-    open_spacing: float = 0.0  # nm, of a grid that follows the atoms

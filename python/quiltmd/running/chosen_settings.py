@@ -43,6 +43,7 @@ def state_mesh(config: Config, box: NDArray[np.float64] | None) -> Config:
         stated = replace(
             config.nonbonded,
             fmm_tolerance=Nonbonded.fmm_tolerance,
+            fmm_order=chosen["pme_order"],
             fmm_bandwidth=chosen["pme_bandwidth"],
             fmm_grid=tuple(chosen["pme_grid"]),
             fmm_box=tuple(chosen["stencil_box"]),

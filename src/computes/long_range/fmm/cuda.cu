@@ -12,8 +12,6 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kRefinementBits = 12;  // of kRefinementScale^3
-constexpr int kPlanes = kFmmOrder + 1;
 constexpr int kThreads = 128;
 
 // A point of a grid, by its number among those of planes [first, ...).
@@ -36,68 +34,81 @@ struct Restriction {
   int count;
 };
 
-__device__ __forceinline__ int refinement(int j) {
-  return j == 0 || j == 5 ? kRefinement[0] : (j == 1 || j == 4 ? kRefinement[1] : kRefinement[2]);
-}
-
-// The sum over one plane of the fine grid.
+// The sum over one plane of the fine grid. In an open cell too all points are made: charges beyond the window are
+// zero, and those of the level above become so.
+template <int Order>
 __device__ __forceinline__ long long plane_sum(const Restriction& op, Int3 p, int plane) {
+  using Spline = Refinement<Order>;
   const int64_t x = int64_t{onto_grid(2 * p.x + plane, op.fine.x)} * op.fine.y;
-  int pairs[kPlanes / 2];  // of points along z
+  int pairs[Spline::kParents];  // of points along z; the last may have one alone
 #pragma unroll
-  for (int k = 0; k < kPlanes / 2; ++k) pairs[k] = onto_grid(p.z + k, op.fine.z / 2);
+  for (int k = 0; k < Spline::kParents; ++k) pairs[k] = onto_grid(p.z + k, op.fine.z / 2);
   long long sum = 0;
 #pragma unroll
-  for (int j = 0; j < kPlanes; ++j) {
+  for (int j = 0; j < Spline::kPoints; ++j) {
     const int64_t row = (x + onto_grid(2 * p.y + j, op.fine.y)) * op.fine.z;
     const int2* const from = reinterpret_cast<const int2*>(op.from + row);
     long long along = 0;
 #pragma unroll
-    for (int k = 0; k < kPlanes / 2; ++k) {
+    for (int k = 0; k < Spline::kParents; ++k) {
       const int2 two = from[pairs[k]];
-      along += static_cast<long long>(refinement(2 * k)) * two.x +
-               static_cast<long long>(refinement(2 * k + 1)) * two.y;
+      along += static_cast<long long>(Spline::weight(2 * k)) * two.x +
+               static_cast<long long>(Spline::weight(2 * k + 1)) * two.y;
     }
-    sum += refinement(j) * along;
+    sum += Spline::weight(j) * along;
   }
-  return refinement(plane) * sum;
+  return sum;
 }
 
 // A warp for each of the planes that make up a coarse point: lanes go along the coarse points.
-__global__ void __launch_bounds__(kWarp* kPlanes)
+template <int Order>
+__global__ void __launch_bounds__(kWarp* Refinement<Order>::kPoints)
     restrict_kernel(const __grid_constant__ Restriction op, LaunchTimes* times) {
+  using Spline = Refinement<Order>;
   const Timed timed(times);
-  __shared__ long long sums[kPlanes][kWarp];
+  __shared__ long long sums[Spline::kPoints][kWarp];
   const int lane = threadIdx.x % kWarp, plane = threadIdx.x / kWarp;
   const int number = blockIdx.x * kWarp + lane;
   wait_for_previous();
   release_next();
   const Int3 p = op.points.point(min(number, op.count - 1));
-  sums[plane][lane] = plane_sum(op, p, plane);
+  sums[plane][lane] = plane_sum<Order>(op, p, plane);
   __syncthreads();
   if (plane > 0 || number >= op.count) return;
-  long long sum = 1ll << (kRefinementBits - 1);
+  constexpr int kShift = 3 * Spline::kBits;
+  long long sum = 1ll << (kShift - 1);
 #pragma unroll
-  for (int i = 0; i < kPlanes; ++i) sum += sums[i][lane];
+  for (int i = 0; i < Spline::kPoints; ++i) sum += Spline::weight(i) * sums[i][lane];
   const Int3 n{op.fine.x / 2, op.fine.y / 2, op.fine.z / 2};
-  op.to[(static_cast<int64_t>(p.x) * n.y + p.y) * n.z + p.z] =
-      static_cast<int32_t>(sum >> kRefinementBits);
+  op.to[(static_cast<int64_t>(p.x) * n.y + p.y) * n.z + p.z] = static_cast<int32_t>(sum >> kShift);
 }
 
 // Planes [first, end) of the coarse grid.
-void restrict_planes(const int32_t* fine, Int3 n, int32_t* coarse, int first, int end,
+void restrict_planes(const int32_t* fine, Int3 n, int order, int32_t* coarse, int first, int end,
                      CudaContext& context) {
   const Int3 half{n.x / 2, n.y / 2, n.z / 2};
   const int count = (end - first) * half.y * half.z;
-  launch(context,
-         {RestrictCharges::kName, blocks_for(count, kWarp), kWarp * kPlanes, 0, Start::kEarly},
-         restrict_kernel, Restriction{n, fine, coarse, {first, half.y, half.z}, count});
+  const Restriction op{n, fine, coarse, {first, half.y, half.z}, count};
+  for_order(order, [&]<int Order>() {
+    const LaunchShape shape{RestrictCharges::kName, blocks_for(count, kWarp),
+                            kWarp * Refinement<Order>::kPoints, 0, Start::kEarly};
+    launch(context, shape, restrict_kernel<Order>, op);
+  });
 }
 
 // ---- Down ----------------------------------------------------------------------------------
 
+// Whether the window has one of two neighbours along z. Potentials beyond it are of no use.
+__device__ __forceinline__ bool in_window(const ProlongPotential& op, Int3 at) {
+  if (!op.window) return true;
+  const Int3 first = op.window->first, count = op.window->count, n = op.levels.grid;
+  return onto_grid(at.x - first.x, n.x) < count.x && onto_grid(at.y - first.y, n.y) < count.y &&
+         (onto_grid(at.z - first.z, n.z) < count.z || onto_grid(at.z + 1 - first.z, n.z) < count.z);
+}
+
 // A thread makes two neighbours along z. Where energies are wanted, what comes next, which clears the charges,
 // must not begin before this has ended.
+template <int Order>
 __global__ void __launch_bounds__(kThreads)
     prolong_kernel(const __grid_constant__ ProlongPotential op,
                    const __grid_constant__ Numbering pairs, LaunchTimes* times) {
@@ -107,10 +118,10 @@ __global__ void __launch_bounds__(kThreads)
   const Int3 n = op.levels.grid;
   const int number = blockIdx.x * kThreads + threadIdx.x;
   long long energy = 0;
-  if (number < op.count * n.y * pairs.z) {
-    const Int3 p = pairs.point(number);
+  const Int3 p = pairs.point(number);
+  if (number < op.count * n.y * pairs.z && in_window(op, {p.x, p.y, 2 * p.z})) {
     const int64_t at = (static_cast<int64_t>(p.x) * n.y + p.y) * pairs.z + p.z;
-    const float2 more = prolonged(op.coarse, n, p.x, p.y, p.z);
+    const float2 more = prolonged<Order>(op.coarse, n, p.x, p.y, p.z);
     float2* const to = reinterpret_cast<float2*>(op.fine) + at;
     const float2 value{to->x + more.x, to->y + more.y};
     *to = value;
@@ -131,19 +142,22 @@ __global__ void __launch_bounds__(kThreads)
 float scale_of(int level) { return static_cast<float>(std::ldexp(1 / kChargeScale, -level)); }
 
 void restrict_charges(const RestrictCharges& op, CudaContext& context) {
-  restrict_planes(op.fine, op.levels.grid, op.coarse, (op.first + 1) / 2,
+  restrict_planes(op.fine, op.levels.grid, op.levels.order, op.coarse, (op.first + 1) / 2,
                   (op.first + op.count + 1) / 2, context);
 }
 
 void sum_upper_levels(const SumUpperLevels& op, CudaContext& context) {
   const FmmLevels& levels = op.levels;
   for (int l = 1; l < levels.count; ++l)
-    restrict_planes(op.charges + levels.begin(l), levels.points(l),
+    restrict_planes(op.charges + levels.begin(l), levels.points(l), levels.order,
                     op.charges + levels.begin(l + 1), 0, levels.points(l + 1).x, context);
-  sum_top(op, context);
+  levels.is_open() ? sum_open_top(op, context) : sum_top(op, context);
   for (int l = levels.count - 1; l >= 1; --l) {
     const Int3 n = levels.points(l);
-    const GpuSweep sweep{n,
+    const GpuSweep sweep{levels,
+                         op.window,
+                         l,
+                         n,
                          op.stencil,
                          {0, n.x},
                          op.charges + levels.begin(l),
@@ -157,24 +171,28 @@ void sum_upper_levels(const SumUpperLevels& op, CudaContext& context) {
 }
 
 void convolve_level(const ConvolveLevel& op, CudaContext& context) {
-  const GpuSweep sweep{op.levels.grid, op.stencil, {op.first, op.count}, op.charges,
-                       op.potential,   op.energy,  scale_of(0),          nullptr};
+  const GpuSweep sweep{
+      op.levels,  op.window,    0,         op.levels.grid, op.stencil, {op.first, op.count},
+      op.charges, op.potential, op.energy, scale_of(0),    nullptr};
   convolve_charges(sweep, context);
   if (op.energy) add_virial(sweep, context);
 }
 
 void prolong_potential(const ProlongPotential& op, CudaContext& context) {
   const Int3 n = op.levels.grid;
-  launch(context,
-         {ProlongPotential::kName, blocks_for(int64_t{op.count} * n.y * (n.z / 2), kThreads),
-          kThreads, 0, Start::kEarly},
-         prolong_kernel, op, Numbering{op.first, n.y, n.z / 2});
+  const LaunchShape shape{ProlongPotential::kName,
+                          blocks_for(int64_t{op.count} * n.y * (n.z / 2), kThreads), kThreads, 0,
+                          Start::kEarly};
+  for_order(op.levels.order, [&]<int Order>() {
+    launch(context, shape, prolong_kernel<Order>, op, Numbering{op.first, n.y, n.z / 2});
+  });
 }
 
 }  // namespace
 
 void add_fmm_kernels(CudaKernels& table) {
   table.add<FitStencil, fit_stencil>();
+  table.add<FindWindow, find_window>();
   table.add<RestrictCharges, restrict_charges>();
   table.add<SumUpperLevels, sum_upper_levels>();
   table.add<ConvolveLevel, convolve_level>();

@@ -25,13 +25,13 @@ __device__ __forceinline__ const FitFamily& family_of(const DeviceFit& fit, int 
 
 // The influence function, of samples and of the top level.
 __global__ void __launch_bounds__(kFitThreads)
-    fit_targets(const __grid_constant__ FitStencil op, LaunchTimes* times) {
+    fit_targets(const __grid_constant__ FitStencil op, int waves, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
   const int index = blockIdx.x * kFitThreads + threadIdx.x, wave = index - op.fit.sample_count;
   if (wave < 0) {
     fit_target(op, ReciprocalSteps(lattice_of(op.conditions->box, op.levels.grid)), index);
-  } else if (wave < top_wave_count(op.levels)) {
+  } else if (wave < waves) {
     fit_wave(op, wave);
   }
 }
@@ -106,12 +106,14 @@ void fit_stencil(const FitStencil& op, CudaContext& context) {
   };
   const int of_rows = (op.shape.reach.z + 1) * op.fit.row_count * kFitParts;
   const unsigned of_unknowns = blocks_for(op.fit.unknown_count, kWarps);
-  const int targets = op.fit.sample_count + top_wave_count(op.levels);
-  launch(context, shape(blocks_for(targets, kFitThreads)), fit_targets, op);
+  const int waves = op.levels.is_open() ? 0 : top_wave_count(op.levels);
+  launch(context, shape(blocks_for(op.fit.sample_count + waves, kFitThreads)), fit_targets, op,
+         waves);
   launch(context, shape(blocks_for(of_rows, kFitThreads)), fit_rows, op, of_rows);
   launch(context, shape(of_unknowns), fit_products, op);
   launch(context, shape(of_unknowns), fit_numbers, op);
-  launch(context, {FitStencil::kName, 1, kWarp * kFitParts, 0, Start::kEarly}, fit_mean, op);
+  if (waves > 0)
+    launch(context, {FitStencil::kName, 1, kWarp * kFitParts, 0, Start::kEarly}, fit_mean, op);
 }
 
 }  // namespace quiltmd

@@ -9,7 +9,10 @@ namespace quiltmd {
 
 // A stencil over planes of a level's grid.
 struct GpuSweep {
-  Int3 points;
+  FmmLevels levels;
+  const FmmWindow* window;  // null: all points
+  int level;
+  Int3 points;  // of the level
   DeviceStencil stencil;
   GridRange planes;
   const int32_t* charges;
@@ -23,6 +26,9 @@ void fit_stencil(const FitStencil& op, CudaContext& context);
 void convolve_charges(const GpuSweep& sweep, CudaContext& context);
 // Adds the virial to the energies.
 void add_virial(const GpuSweep& sweep, CudaContext& context);
+void find_window(const FindWindow& op, CudaContext& context);
+// In a periodic box, and in an open cell.
 void sum_top(const SumUpperLevels& op, CudaContext& context);
+void sum_open_top(const SumUpperLevels& op, CudaContext& context);
 
 }  // namespace quiltmd

@@ -5,7 +5,8 @@
 // the stencil is even in x, charges at x and -x are added first, and the numbers at -x are not needed. Several
 // threads share the stencil.
 //
-// Every point is summed in an order that the grid alone fixes.
+// Every point is summed in an order that the grid alone fixes. In an open cell tiles follow the window, and those
+// without a point of it end at once.
 #include <cuda_pipeline_primitives.h>
 
 #include <algorithm>
@@ -70,6 +71,42 @@ struct GpuTile {
   }
 };
 
+// Where tiles begin on the grid, and the points in [begin, end) from there that have potentials; in an open cell
+// charges are there alone. Tiles begin at even y, so that which rows of the grid make a pair, and the order of
+// their sums, do not depend on the window.
+struct Frame {
+  Int3 origin, begin, end;
+};
+
+__device__ __forceinline__ Frame frame_of(const GpuSweep& op) {
+  if (!op.window)
+    return {{op.planes.first, 0, 0}, {0, 0, 0}, {op.planes.count, op.points.y, op.points.z}};
+  const LevelWindow window(op.levels, op.window, op.level);
+  constexpr int kSteps[] = {1, kRows, kFour};
+  Frame frame;
+#pragma unroll
+  for (int d = 0; d < 3; ++d) {
+    frame.begin[d] = window.first(d) & (kSteps[d] - 1);
+    frame.origin[d] = window.first(d) - frame.begin[d];
+    frame.end[d] = frame.begin[d] + window.count[d];
+  }
+  return frame;
+}
+
+__device__ __forceinline__ bool is_own_plane(const GpuSweep& op, const Frame& frame, int x) {
+  const int plane = onto_grid(frame.origin.x + x, op.points.x) - op.planes.first;
+  return plane >= 0 && plane < op.planes.count;
+}
+
+// Whether a tile of an open cell has points of the window on planes of this rank.
+__device__ __forceinline__ bool is_needed(const GpuSweep& op, const GpuTile& t, const Frame& frame,
+                                          Int3 corner) {
+  if (corner.x >= frame.end.x || corner.y >= frame.end.y || corner.z >= frame.end.z) return false;
+  for (int x = corner.x; x < corner.x + t.x; ++x)
+    if (is_own_plane(op, frame, x)) return true;
+  return false;
+}
+
 extern __shared__ float4 stencil_memory[];
 
 // The arrays of a block.
@@ -77,7 +114,8 @@ struct StencilArrays {
   float4* numbers;
   float4* charges;
   int4* pairs;
-  // Of the halo's points along x and y and its units along z: their part of an index into the grid.
+  // Of the halo's points along x and y and its units along z: their part of an index into the grid; -1: there are
+  // no charges.
   int* places[3];
 
   __device__ explicit StencilArrays(const GpuTile& t, int charges_or_sums) {
@@ -90,9 +128,17 @@ struct StencilArrays {
   }
 };
 
-// Before the kernels ahead have ended: what does not come from them.
+// The part of an index into the grid of the points [at, at + count) along a dimension.
+__device__ __forceinline__ int place_along(const GpuSweep& op, const Frame& frame, int d, int at,
+                                           int count, int stride) {
+  if (op.window && (at + count <= frame.begin[d] || at >= frame.end[d])) return -1;
+  return onto_grid(frame.origin[d] + at, op.points[d]) * stride;
+}
+
+// Before the kernels ahead have ended, in a periodic box: what does not come from them.
 __device__ __forceinline__ void prepare(const GpuSweep& op, const GpuTile& t,
-                                        const StencilArrays& arrays, Int3 corner, int part) {
+                                        const StencilArrays& arrays, const Frame& frame,
+                                        Int3 corner, int part) {
   const StencilShape shape = op.stencil.shape;
   const int first_x = t.mirrored ? 0 : -shape.reach.x;
   const int plane = shape.depth() * shape.width() / kFour;
@@ -116,11 +162,12 @@ __device__ __forceinline__ void prepare(const GpuSweep& op, const GpuTile& t,
   }
   const Int3 n = op.points;
   for (int i = threadIdx.x; i < t.halo.x; i += blockDim.x)
-    arrays.places[0][i] = onto_grid(corner.x - shape.reach.x + i, n.x) * n.y * n.z;
+    arrays.places[0][i] = place_along(op, frame, 0, corner.x - shape.reach.x + i, 1, n.y * n.z);
   for (int i = threadIdx.x; i < t.halo.y; i += blockDim.x)
-    arrays.places[1][i] = onto_grid(corner.y - shape.reach.y + i, n.y) * n.z;
+    arrays.places[1][i] = place_along(op, frame, 1, corner.y - shape.reach.y + i, 1, n.z);
   for (int i = threadIdx.x; i < t.halo.z / t.unit; i += blockDim.x)
-    arrays.places[2][i] = onto_grid(corner.z - shape.before() + t.unit * i, n.z);
+    arrays.places[2][i] =
+        place_along(op, frame, 2, corner.z - shape.before() + t.unit * i, t.unit, 1);
 }
 
 template <int kUnit>
@@ -131,10 +178,14 @@ __device__ __forceinline__ void start_fetching(const GpuSweep& op, const GpuTile
   for (int i = threadIdx.x; i < t.halo.x * t.halo.y * units; i += blockDim.x) {
     const int row = t.by_units(i), z = i - row * units;
     const int x = t.by_halo_y(row), y = row - x * t.halo.y;
-    __pipeline_memcpy_async(
-        raw + kFour * (x * t.pitch.x + y * t.pitch.y) + kUnit * z,
-        op.charges + arrays.places[0][x] + arrays.places[1][y] + arrays.places[2][z],
-        kUnit * sizeof(int));
+    int* const to = raw + kFour * (x * t.pitch.x + y * t.pitch.y) + kUnit * z;
+    const int plane = arrays.places[0][x], line = arrays.places[1][y], at = arrays.places[2][z];
+    if ((plane | line | at) >= 0) {
+      __pipeline_memcpy_async(to, op.charges + plane + line + at, kUnit * sizeof(int));
+    } else {
+#pragma unroll
+      for (int k = 0; k < kUnit; ++k) to[k] = 0;
+    }
   }
 }
 
@@ -219,11 +270,26 @@ __device__ __forceinline__ PointSums sum_share(const GpuTile& t, const StencilAr
   return sums;
 }
 
+// Of the level above; sums are in memory by then, so a call costs no registers.
+__device__ __noinline__ float2 from_above(const GpuSweep& op, Int3 at) {
+  const int half = at.z / 2;
+  switch (op.levels.order) {
+    case 4:
+      return prolonged<4>(op.above, op.points, at.x, at.y, half);
+    case 5:
+      return prolonged<5>(op.above, op.points, at.x, at.y, half);
+    case 6:
+      return prolonged<6>(op.above, op.points, at.x, at.y, half);
+    default:
+      return prolonged<8>(op.above, op.points, at.x, at.y, half);
+  }
+}
+
 // The potential of two points along z.
 __device__ __forceinline__ void store(const GpuSweep& op, Int3 at, float2 sum) {
   float2 value{op.scale * sum.x, op.scale * sum.y};
   if (op.above) {
-    const float2 more = prolonged(op.above, op.points, at.x, at.y, at.z / 2);
+    const float2 more = from_above(op, at);
     value = {value.x + more.x, value.y + more.y};
   }
   const int64_t row = static_cast<int64_t>(at.x) * op.points.y + at.y;
@@ -248,15 +314,20 @@ __device__ __forceinline__ Int3 place_of(const GpuTile& t, int worker) {
 // Adds the sums of threads that share the stencil, and hands out the points two by two.
 template <class Use>
 __device__ __forceinline__ void use_sums(const GpuSweep& op, const GpuTile& t,
-                                         const StencilArrays& arrays, Int3 corner, Use use) {
+                                         const StencilArrays& arrays, const Frame& frame,
+                                         Int3 corner, Use use) {
   constexpr int kTwos = kPoints / 2, kTwosOfRow = kEight / 2;
   const auto* const sums = reinterpret_cast<const float2*>(arrays.charges);
   for (int i = threadIdx.x; i < t.workers() * kTwos; i += blockDim.x) {
     const Int3 first = place_of(t, i / kTwos);
     const int row = i % kTwos / kTwosOfRow, two = i % kTwosOfRow;
-    const Int3 at{corner.x + first.x, corner.y + first.y + row, corner.z + first.z + 2 * two};
-    if (at.x >= op.planes.first + op.planes.count || at.y >= op.points.y || at.z >= op.points.z)
+    const Int3 p{corner.x + first.x, corner.y + first.y + row, corner.z + first.z + 2 * two};
+    if (p.x >= frame.end.x || p.y < frame.begin.y || p.y >= frame.end.y ||
+        p.z + 1 < frame.begin.z || p.z >= frame.end.z || !is_own_plane(op, frame, p.x))
       continue;
+    const Int3 at{onto_grid(frame.origin.x + p.x, op.points.x),
+                  onto_grid(frame.origin.y + p.y, op.points.y),
+                  onto_grid(frame.origin.z + p.z, op.points.z)};
     float2 sum = sums[i];
     for (int s = 1; s < t.splits; ++s) {
       const float2 other = sums[s * t.workers() * kTwos + i];
@@ -274,12 +345,16 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks)
     stencil_kernel(const __grid_constant__ GpuSweep op, const __grid_constant__ GpuTile t,
                    int charges_or_sums, LaunchTimes* times) {
   const Timed timed(times);
+  __shared__ Frame frame;
   const StencilArrays arrays(t, charges_or_sums);
   const int tile_y = t.by_tiles_z(blockIdx.x), tile_z = blockIdx.x - tile_y * t.tiles_z;
-  const Int3 corner{op.planes.first + static_cast<int>(blockIdx.y) * t.x, tile_y * t.y,
-                    tile_z * t.eights * kEight};
+  const Int3 corner{static_cast<int>(blockIdx.y) * t.x, tile_y * t.y, tile_z * t.eights * kEight};
+  if (op.window) wait_for_previous();
+  if (threadIdx.x == 0) frame = frame_of(op);
+  __syncthreads();
+  if (op.window && !is_needed(op, t, frame, corner)) return;
   const int part = kWanted == Wanted::kVirial ? 1 + static_cast<int>(blockIdx.z) : 0;
-  prepare(op, t, arrays, corner, part);
+  prepare(op, t, arrays, frame, corner, part);
   __syncthreads();
   wait_for_previous();
   release_next();
@@ -303,10 +378,11 @@ __global__ void __launch_bounds__(kMostThreads, kBlocks)
   }
   __syncthreads();
   if constexpr (kWanted == Wanted::kPotential) {
-    use_sums(op, t, arrays, corner, [&](Int3 at, float2 sum) { store(op, at, sum); });
+    use_sums(op, t, arrays, frame, corner, [&](Int3 at, float2 sum) { store(op, at, sum); });
   } else {
     long long virial = 0;
-    use_sums(op, t, arrays, corner, [&](Int3 at, float2 sum) { virial += virial_of(op, at, sum); });
+    use_sums(op, t, arrays, frame, corner,
+             [&](Int3 at, float2 sum) { virial += virial_of(op, at, sum); });
     virial = warp_sum(virial);
     if (threadIdx.x % kWarp == 0 && virial != 0) add_fixed(op.energy + kVirial + part - 1, virial);
   }
@@ -322,6 +398,16 @@ int splits_of(Int3 points) {
   return splits;
 }
 
+int blocks_along(int points, int of_tile) { return (points + of_tile - 1) / of_tile; }
+
+// Of the points that have potentials: at most, or in an open cell about.
+Int3 extent_of(const GpuSweep& sweep) {
+  const Int3 n = sweep.points;
+  if (!sweep.window) return {sweep.planes.count, n.y, n.z};
+  const int more = sweep.levels.order + 1;
+  return {n.x / 2 + more, n.y / 2 + more, n.z / 2 + more};
+}
+
 // Cycles that the busiest multiprocessor takes for its tiles, roughly; nothing where a block is too large.
 std::optional<double> cost_of(const GpuTile& tile, const GpuSweep& sweep,
                               const CudaContext& context) {
@@ -331,8 +417,9 @@ std::optional<double> cost_of(const GpuTile& tile, const GpuSweep& sweep,
   constexpr double kWarpsForAll = 10;             // keep a multiprocessor busy
   const auto shared = static_cast<size_t>(context.shared_memory);
   if (tile.threads() > kMostThreads || tile.bytes() > shared) return {};
-  const int blocks = (sweep.planes.count + tile.x - 1) / tile.x *
-                     ((sweep.points.y + tile.y - 1) / tile.y) * tile.tiles_z;
+  const Int3 extent = extent_of(sweep);
+  const int blocks = blocks_along(extent.x, tile.x) * blocks_along(extent.y, tile.y) *
+                     blocks_along(extent.z, kEight * tile.eights);
   const int most = std::min(kBlocks, static_cast<int>(shared / tile.bytes()));
   const int of_one = (blocks + context.sm_count - 1) / context.sm_count;
   const double warps = std::min(of_one, most) * (tile.threads() / kWarp);
@@ -368,9 +455,10 @@ template <Wanted kWanted, bool kMirrored>
 void launch_stencil(const GpuSweep& sweep, CudaContext& context) {
   const GpuTile tile = choose_tile(sweep, kMirrored, context);
   LaunchShape shape{ConvolveLevel::kName,
-                    static_cast<unsigned>((sweep.points.y + tile.y - 1) / tile.y * tile.tiles_z),
+                    static_cast<unsigned>(blocks_along(sweep.points.y, tile.y) * tile.tiles_z),
                     static_cast<unsigned>(tile.threads()), tile.bytes(), Start::kEarly};
-  shape.blocks_y = static_cast<unsigned>((sweep.planes.count + tile.x - 1) / tile.x);
+  const int planes = sweep.window ? sweep.points.x : sweep.planes.count;
+  shape.blocks_y = static_cast<unsigned>(blocks_along(planes, tile.x));
   if (kWanted == Wanted::kVirial) shape.blocks_z = Symmetric::kParts;
   launch(context, shape, stencil_kernel<kWanted, kMirrored>, sweep, tile, tile.charges_or_sums());
 }

@@ -7,6 +7,21 @@
 
 namespace quiltmd {
 
+// Two neighbouring levels.
+struct TwoLevels {
+  LevelWindow fine, coarse;
+
+  TwoLevels(const FmmLevels& levels, const FmmWindow* window, int fine_level)
+      : fine(levels, window, fine_level), coarse(levels, window, fine_level + 1) {}
+};
+
+// Charges of planes of the coarse grid, of those of the fine one.
+void restrict_planes(const int32_t* fine, const TwoLevels& two, int order, int32_t* coarse,
+                     GridRange planes, ThreadGroup& threads);
+// Adds the potential of the coarse grid to planes of the fine one.
+void prolong_planes(const float* coarse, const TwoLevels& two, int order, GridRange planes,
+                    float* potential, ThreadGroup& threads);
+
 // A stencil over planes of the window of a grid.
 struct StencilSweep {
   const LevelWindow& window;

@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kTopPoints = 1000;  // a transform of this size costs little
 constexpr int kLeastTopEdge = 4;
 constexpr int64_t kMostTopWaves = 2048;  // one block of a GPU sums them
-// Charges of an open cell are on half of a grid and, spread by splines of all levels, on six points more.
-constexpr int kLeastOpenTopEdge = 12;
+// Charges of an open cell are on half of a grid and, spread by splines of all levels, on `order` + 1 points more.
+int least_open_top_edge(int order) { return 2 * (order + 1); }
 
 Boundaries boundaries_of(const NonbondedSettings& settings) {
   return settings.has_open_grid() ? Boundaries::kOpen : Boundaries::kPeriodic;
@@ -31,8 +31,9 @@ LevelSeries::LevelSeries(const NonbondedSettings& settings) {
   end_ = psi.first_zero();
 }
 
-FmmLevels::FmmLevels(Int3 points, Boundaries at) : grid(points), boundaries(at) {
-  const int least = is_open() ? kLeastOpenTopEdge : kLeastTopEdge;
+FmmLevels::FmmLevels(Int3 points, int spline_order, Boundaries at)
+    : grid(points), order(spline_order), boundaries(at) {
+  const int least = is_open() ? least_open_top_edge(order) : kLeastTopEdge;
   const int64_t few = is_open() ? 0 : kTopPoints;
   const auto may_halve = [least](int n) { return n % 2 == 0 && n / 2 >= least; };
   for (Int3 n = points; (count == 0 || int64_t{n.x} * n.y * n.z > few) && may_halve(n.x) &&
@@ -42,12 +43,13 @@ FmmLevels::FmmLevels(Int3 points, Boundaries at) : grid(points), boundaries(at) 
 }
 
 FmmLevels::FmmLevels(const NonbondedSettings& settings)
-    : FmmLevels(settings.grid, boundaries_of(settings)) {}
+    : FmmLevels(settings.grid, settings.order, boundaries_of(settings)) {}
 
-Int3 with_levels(Int3 cells, int per_patch) {
-  int fewest = std::max(2 * kLeastOpenTopEdge, per_patch * std::min({cells.x, cells.y, cells.z}));
+Int3 with_levels(Int3 cells, int per_patch, int order) {
+  const int least_edge = least_open_top_edge(order);
+  int fewest = std::max(2 * least_edge, per_patch * std::min({cells.x, cells.y, cells.z}));
   int halved = 2;
-  while (fewest / (2 * halved) >= kLeastOpenTopEdge) halved *= 2;
+  while (fewest / (2 * halved) >= least_edge) halved *= 2;
   const int step = std::lcm(halved, per_patch) / per_patch;
   for (int d = 0; d < 3; ++d) {
     const int least = std::max(cells[d], (fewest + per_patch - 1) / per_patch);
@@ -57,10 +59,10 @@ Int3 with_levels(Int3 cells, int per_patch) {
 }
 
 void check_fmm_grid(int order, Int3 grid) {
-  if (order != kFmmOrder)
-    throw Error("the fast multipole method needs splines of order " + std::to_string(kFmmOrder) +
-                ", not " + std::to_string(order));
-  if (FmmLevels(grid, Boundaries::kPeriodic).count == 0)
+  if (order < 4 || order > 8 || order == 7)
+    throw Error("the fast multipole method needs splines of order 4, 5, 6 or 8, not " +
+                std::to_string(order));
+  if (FmmLevels(grid, order, Boundaries::kPeriodic).count == 0)
     throw Error(
         "the grid of the fast multipole method must have even numbers of points, at least " +
         std::to_string(2 * kLeastTopEdge) + " per dimension, not " + std::to_string(grid.x) +
@@ -69,13 +71,8 @@ void check_fmm_grid(int order, Int3 grid) {
 
 void check_gpu_fmm(const NonbondedSettings& settings) {
   const FmmLevels levels(settings);
-  if (levels.is_open())
-    throw Error(
-        "without a periodic box the fast multipole method runs only on device cpu: choose device "
-        "cpu, "
-        "or the method no-cutoff or cutoff");
   const Int3 grid = levels.grid, top = levels.points(levels.count);
-  if (int64_t{top.x} * top.y * (top.z / 2 + 1) <= kMostTopWaves) return;
+  if (levels.is_open() || int64_t{top.x} * top.y * (top.z / 2 + 1) <= kMostTopWaves) return;
   throw Error(
       "the grid of the fast multipole method, " + std::to_string(grid.x) + " x " +
       std::to_string(grid.y) + " x " + std::to_string(grid.z) +

@@ -92,10 +92,11 @@ class LevelSeries {
 // open_box.h), and so are its grids; but of each only a window has charges, which meet no image.
 struct FmmLevels {
   Int3 grid;      // of level 0
+  int order;      // of splines
   int count = 0;  // of stencils: the number of the top level; none where the grid cannot be halved
   Boundaries boundaries;
 
-  FmmLevels(Int3 points, Boundaries at);
+  FmmLevels(Int3 points, int spline_order, Boundaries at);
   explicit FmmLevels(const NonbondedSettings& settings);
   QMD_HD bool is_open() const { return boundaries == Boundaries::kOpen; }
   QMD_HD Int3 points(int level) const {
@@ -113,19 +114,31 @@ struct FmmLevels {
   }
 };
 
-// A spline of level l is the sum of `order` + 1 splines of level l - 1 with these weights: M_p(x) =
-// sum over j of weight[j] M_p(2x - j).
-inline constexpr int kFmmOrder = 5;
-inline constexpr std::array<int, kFmmOrder + 1> kRefinement{1, 5, 10, 10, 5, 1};
-inline constexpr int kRefinementScale = 16;  // by which these are to be divided
+// A spline of level l is the sum of `Order` + 1 splines of level l - 1: M_p(x) = sum over j of
+// weight(j) M_p(2x - j)/scale.
+template <int Order>
+struct Refinement {
+  static constexpr int kPoints = Order + 1;
+  static constexpr int kParents = Order / 2 + 1;  // the most that a point contributes to
+  static constexpr int kBits = Order - 1;
+  static constexpr int kScale = 1 << kBits;
+
+  // The binomial coefficient, 0 beyond the last. Written out: compilers for GPUs leave a loop as it is.
+  QMD_HD static constexpr int weight(int j) {
+    constexpr int kSecond = Order * (Order - 1) / 2, kThird = kSecond * (Order - 2) / 3;
+    const int k = 2 * j <= Order ? j : Order - j;
+    if (k < 2) return k < 0 ? 0 : (k == 0 ? 1 : Order);
+    return k == 2 ? kSecond : (k == 3 ? kThird : kThird * (Order - 3) / 4);
+  }
+};
 
 // Patches of an open cell, each `per_patch` grid points wide: enlarged so that the grid can be halved again and
 // again, and charges and the points around them fit into it.
-Int3 with_levels(Int3 cells, int per_patch);
+Int3 with_levels(Int3 cells, int per_patch, int order);
 
 // Throws Error for a grid or an order that the kernels cannot do.
 void check_fmm_grid(int order, Int3 grid);
-// Throws Error where a GPU cannot do it: its top level is too large, or there is no box.
+// Throws Error where a GPU cannot do it: its top level is too large.
 void check_gpu_fmm(const NonbondedSettings& settings);
 
 }  // namespace quiltmd

@@ -17,9 +17,10 @@ struct WideStencil {
   std::vector<float> values;  // [kFitParts][table], as DeviceStencil has them
 };
 
-// `steps`: of level 0, perpendicular; `points`: of the top level. The influence function is that of the least
+// `steps`: of level 0, perpendicular. The influence function is that of the least
 // error (see stencil.h). The smooth part is cut off at a distance beyond the grid, so that a transform of finite
 // length has its values without any image (Vico, Greengard and Ferrando, J. Comput. Phys. 323, 191 (2016)).
-WideStencil open_top(const LevelKernels& kernels, double cutoff, const Lattice& steps, Int3 points);
+WideStencil open_top(const LevelKernels& kernels, double cutoff, const Lattice& steps,
+                     const FmmLevels& levels);
 
 }  // namespace quiltmd

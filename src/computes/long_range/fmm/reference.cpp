@@ -48,30 +48,31 @@ struct Grid {
 };
 
 // Calls visit(point of the fine grid, weight) for all that make up point (x, y, z) of the next level.
-template <class Visit>
+template <int Order, class Visit>
 void over_children(int x, int y, int z, Visit visit) {
-  const double scale = std::pow(kRefinementScale, -3);
-  for (int i = 0; i <= kFmmOrder; ++i)
-    for (int j = 0; j <= kFmmOrder; ++j)
-      for (int k = 0; k <= kFmmOrder; ++k)
-        visit(Int3{2 * x + i, 2 * y + j, 2 * z + k}, scale * kRefinement[static_cast<size_t>(i)] *
-                                                         kRefinement[static_cast<size_t>(j)] *
-                                                         kRefinement[static_cast<size_t>(k)]);
+  using Spline = Refinement<Order>;
+  const auto weight = [](int j) { return static_cast<double>(Spline::weight(j)) / Spline::kScale; };
+  for (int i = 0; i < Spline::kPoints; ++i)
+    for (int j = 0; j < Spline::kPoints; ++j)
+      for (int k = 0; k < Spline::kPoints; ++k)
+        visit(Int3{2 * x + i, 2 * y + j, 2 * z + k}, weight(i) * weight(j) * weight(k));
 }
 
+template <int Order>
 Grid restricted(Grid& fine, Int3 points) {
   Grid coarse(points);
   coarse.over_points([&](int x, int y, int z) {
-    over_children(x, y, z, [&](Int3 p, double weight) {
+    over_children<Order>(x, y, z, [&](Int3 p, double weight) {
       coarse.at(x, y, z) += weight * fine.at(p.x, p.y, p.z);
     });
   });
   return coarse;
 }
 
+template <int Order>
 void add_prolonged(Grid& coarse, Grid& fine) {
   coarse.over_points([&](int x, int y, int z) {
-    over_children(x, y, z, [&](Int3 p, double weight) {
+    over_children<Order>(x, y, z, [&](Int3 p, double weight) {
       fine.at(p.x, p.y, p.z) += weight * coarse.at(x, y, z);
     });
   });
@@ -86,14 +87,23 @@ class Sum {
 
   // From charges on level 0 to their potential; energy and virial of a unit Coulomb constant.
   Grid potential(Grid& charges) {
+    return for_order(levels_.order, [&]<int Order>() { return summed<Order>(charges); });
+  }
+
+  double energy = 0;
+  Symmetric virial{};
+
+ private:
+  template <int Order>
+  Grid summed(Grid& charges) {
     std::vector<Grid> charges_of{charges}, potential_of;
     for (int l = 0; l < levels_.count; ++l)
-      charges_of.push_back(restricted(charges_of.back(), levels_.points(l + 1)));
+      charges_of.push_back(restricted<Order>(charges_of.back(), levels_.points(l + 1)));
     for (int l = 0; l < levels_.count; ++l)
       potential_of.push_back(convolved(charges_of[static_cast<size_t>(l)], std::ldexp(1.0, -l)));
     Grid above = top(charges_of.back());
     for (int l = levels_.count - 1; l >= 0; --l) {
-      add_prolonged(above, potential_of[static_cast<size_t>(l)]);
+      add_prolonged<Order>(above, potential_of[static_cast<size_t>(l)]);
       above = potential_of[static_cast<size_t>(l)];
     }
     for (size_t i = 0; i < above.values.size(); ++i)
@@ -101,10 +111,6 @@ class Sum {
     return above;
   }
 
-  double energy = 0;
-  Symmetric virial{};
-
- private:
   static std::vector<StencilPoint> stencil_of(const NonbondedSettings& settings, const Box& box) {
     const LevelSeries series(settings);
     return stencil_fit(settings, box).at(series.kernels(), lattice_of(box, settings.grid));

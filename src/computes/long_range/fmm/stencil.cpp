@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unknowns are points that symmetry leaves: one of a point and its opposite; where edges are perpendicular one
 // of its eight mirror images, for which the derivatives by a shear, odd in two dimensions, are a fit of their
-// own. The normal equations are well conditioned (1e7), and Cholesky's decomposition solves them.
+// own. The normal equations are well conditioned (1e7), and the inverse of their matrix solves them.
 #include "computes/long_range/fmm/stencil.h"
+
+#include <pocketfft_hdronly.h>
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <map>
 #include <tuple>
 
+#include "computes/long_range/pme/mesh_frame.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -16,17 +20,21 @@ namespace {
 
 constexpr int kAliases = 2;
 constexpr int kLeastSamples = 24;  // of theta, along each dimension
-// Found by trial for boxes of water: the finer the grid, the more of D_0 is seen. D_0 itself ends at two cutoffs.
-constexpr double kCutoffs = 2.1, kSpacings = 2.5;
+// Of the largest: where splines of high order leave next to nothing of a wave, it would otherwise be free, and so
+// large that the rounding of charges shows.
+constexpr double kLeastWeight = 1e-9;
+// Found by trial for boxes of water: the closer the bandwidth comes to the Nyquist frequency, the less of D_0, which
+// ends at two cutoffs, is needed.
+constexpr double kCutoffs = 2.6, kWaves = 0.47;
 
 // Sums over the aliases of theta along one dimension: w^2, w^2 theta and w^2 theta^2; and w^2 itself.
 struct Window {
   double own = 0, sum = 0, first = 0, second = 0;
 
-  explicit Window(double theta) {
+  Window(double theta, int order) {
     for (int k = -kAliases; k <= kAliases; ++k) {
       const double at = theta + 2 * kPi * k, half = 0.5 * at;
-      const double w2 = half == 0 ? 1 : std::pow(std::sin(half) / half, 2 * kFmmOrder);
+      const double w2 = half == 0 ? 1 : std::pow(std::sin(half) / half, 2 * order);
       if (k == 0) own = w2;
       sum += w2;
       first += w2 * at;
@@ -35,10 +43,14 @@ struct Window {
   }
 };
 
-// `share`: how many waves of the whole zone it stands for.
-FitSample sample_at(const ReciprocalSteps& reciprocal, Int3 wave, int n, double share) {
-  const double step = 2 * kPi / n;
-  const Window w[3]{Window(step * wave.x), Window(step * wave.y), Window(step * wave.z)};
+// `windows`: by wave; `share`: how many waves of the whole zone the sample stands for.
+FitSample sample_at(const ReciprocalSteps& reciprocal, const std::vector<Window>& windows,
+                    Int3 wave, double share) {
+  Window w[3]{windows[0], windows[0], windows[0]};
+  for (int d = 0; d < 3; ++d) {
+    w[d] = windows[static_cast<size_t>(std::abs(wave[d]))];
+    if (wave[d] < 0) w[d].first = -w[d].first;
+  }
   double own = 1, sum = 1, squares = 0;
   for (const Window& one : w) {
     own *= one.own;
@@ -54,7 +66,9 @@ FitSample sample_at(const ReciprocalSteps& reciprocal, Int3 wave, int n, double 
 }
 
 // Waves of a zone, of which symmetry leaves an eighth or half.
-std::vector<FitSample> samples_of(const Lattice& steps, int n) {
+std::vector<FitSample> samples_of(const Lattice& steps, int n, int order) {
+  std::vector<Window> windows;
+  for (int wave = 0; 2 * wave <= n; ++wave) windows.emplace_back(2 * kPi * wave / n, order);
   const ReciprocalSteps reciprocal(steps);
   const bool orthogonal = is_orthogonal(steps);
   const auto is_own_mirror = [n](int i) { return i == 0 || 2 * i == n; };
@@ -72,8 +86,11 @@ std::vector<FitSample> samples_of(const Lattice& steps, int n) {
           if (here < there) continue;
           share = here == there ? 1 : 2;
         }
-        samples.push_back(sample_at(reciprocal, {i, j, k}, n, share));
+        samples.push_back(sample_at(reciprocal, windows, {i, j, k}, share));
       }
+  double largest = 0;
+  for (const FitSample& sample : samples) largest = std::max(largest, sample.weight);
+  for (FitSample& sample : samples) sample.weight += kLeastWeight * largest;
   return samples;
 }
 
@@ -102,36 +119,27 @@ double wave_of(const FitFamily& family, Int3 p, Int3 wave, const FitAngles& angl
   return of_row.cosine * angles.cosine(turn) + of_row.sine * angles.sine(turn);
 }
 
-// The lower triangle of a symmetric matrix, whose Cholesky factor takes its place.
-void decompose(std::vector<double>& a, size_t n) {
-  for (size_t i = 0; i < n; ++i)
-    for (size_t j = 0; j <= i; ++j) {
-      double sum = a[i * n + j];
-      for (size_t k = 0; k < j; ++k) sum -= a[i * n + k] * a[j * n + k];
-      if (i == j && !(sum > 0))
-        throw Error(
-            "the stencil of the fast multipole method cannot be fitted: choose a coarser grid "
-            "(fmm_grid)");
-      a[i * n + j] = i == j ? std::sqrt(sum) : sum / a[j * n + j];
+// The inverse of a positive definite matrix, of which the lower triangle is given, takes its place: by the sweep
+// operator (Goodnight, Am. Stat. 33, 149 (1979)), which leaves minus the inverse.
+void invert(std::vector<double>& a, size_t n) {
+  std::vector<double> column(n);
+  for (size_t k = 0; k < n; ++k) {
+    for (size_t i = 0; i < n; ++i) column[i] = i < k ? a[k * n + i] : a[i * n + k];
+    const double pivot = column[k];
+    if (!(pivot > 0))
+      throw Error(
+          "the stencil of the fast multipole method cannot be fitted: choose a coarser grid "
+          "(fmm_grid)");
+    for (size_t i = 0; i < n; ++i) {
+      const double factor = column[i] / pivot;
+      double* const row = &a[i * n];
+      for (size_t j = 0; j <= i; ++j) row[j] -= factor * column[j];
     }
-}
-
-// The inverse of the matrix with this Cholesky factor.
-std::vector<double> inverse_of(const std::vector<double>& factor, size_t n) {
-  std::vector<double> inverse(n * n, 0);
-  for (size_t column = 0; column < n; ++column) {
-    double* const x = &inverse[column * n];  // a row of the inverse, which is symmetric
-    x[column] = 1;
-    for (size_t i = column; i < n; ++i) {
-      for (size_t j = column; j < i; ++j) x[i] -= factor[i * n + j] * x[j];
-      x[i] /= factor[i * n + i];
-    }
-    for (size_t i = n; i-- > 0;) {
-      x[i] /= factor[i * n + i];
-      for (size_t j = 0; j < i; ++j) x[j] -= factor[i * n + j] * x[i];
-    }
+    for (size_t i = 0; i < n; ++i) (i < k ? a[k * n + i] : a[i * n + k]) = column[i] / pivot;
+    a[k * n + k] = -1 / pivot;
   }
-  return inverse;
+  for (size_t i = 0; i < n; ++i)
+    for (size_t j = 0; j <= i; ++j) a[i * n + j] = a[j * n + i] = -a[i * n + j];
 }
 
 std::vector<Int3> points_within(const Lattice& steps, double radius) {
@@ -152,7 +160,8 @@ std::vector<Int3> points_within(const Lattice& steps, double radius) {
 int samples_for(const std::vector<Int3>& points) {
   int reach = 0;
   for (const Int3 p : points) reach = std::max({reach, p.x, p.y, p.z});
-  return std::max(kLeastSamples, 2 * (reach + 2));
+  return std::max(kLeastSamples,
+                  2 * ((3 * reach + 1) / 2));  // fewer would leave waves between them free
 }
 
 std::vector<double> angles_of(int n) {
@@ -166,10 +175,55 @@ std::vector<double> angles_of(int n) {
 
 }  // namespace
 
-double stencil_radius(double cutoff, const Lattice& steps) {
-  double longest = 0;
-  for (const Vec3d step : steps) longest = std::max(longest, norm(step));
-  return std::max(kCutoffs * cutoff - kSpacings * longest, cutoff);
+// Sums over all waves of the zone of weight times cos(m . theta), for offsets m of the grid.
+class Moments {
+ public:
+  // `samples`: of n waves along each dimension; `orthogonal`: they are those of an octant.
+  Moments(const std::vector<FitSample>& samples, int n, bool orthogonal)
+      : n_(n), values_(static_cast<size_t>(n) * static_cast<size_t>(n * n)) {
+    std::vector<std::complex<double>> weights(values_.size() / static_cast<size_t>(n) *
+                                              static_cast<size_t>(n / 2 + 1));
+    for (const FitSample& sample : samples) {
+      const std::vector<Int3> alike = images_of(sample.wave, orthogonal);
+      for (const Int3 wave : alike) {
+        const Int3 at{onto_grid(wave.x, n), onto_grid(wave.y, n), onto_grid(wave.z, n)};
+        if (at.z <= n / 2)
+          weights[static_cast<size_t>((at.x * n + at.y) * (n / 2 + 1) + at.z)] +=
+              sample.weight / static_cast<double>(alike.size());
+      }
+    }
+    const auto edge = static_cast<size_t>(n);
+    const auto bytes = [](int count, int size) { return static_cast<ptrdiff_t>(count) * size; };
+    const int half = n / 2 + 1;
+    pocketfft::c2r({edge, edge, edge}, {bytes(n * half, 16), bytes(half, 16), 16},
+                   {bytes(n * n, 8), bytes(n, 8), 8}, {0, 1, 2}, pocketfft::BACKWARD,
+                   weights.data(), values_.data(), 1.0);
+  }
+
+  double operator()(Int3 m) const {
+    return values_[static_cast<size_t>((onto_grid(m.x, n_) * n_ + onto_grid(m.y, n_)) * n_ +
+                                       onto_grid(m.z, n_))];
+  }
+
+ private:
+  // Waves for which a sample stands, each once.
+  static std::vector<Int3> images_of(Int3 wave, bool orthogonal) {
+    if (!orthogonal) return {wave, -wave};
+    std::vector<Int3> all;
+    for (int signs = 0; signs < 8; ++signs)
+      all.push_back({signs & 1 ? -wave.x : wave.x, signs & 2 ? -wave.y : wave.y,
+                     signs & 4 ? -wave.z : wave.z});
+    return all;
+  }
+
+  int n_;
+  std::vector<double> values_;
+};
+
+double stencil_radius(const NonbondedSettings& settings, const Lattice& steps) {
+  const double shortest = std::min({norm(steps[0]), norm(steps[1]), norm(steps[2])});
+  const double cutoff = settings.cutoff;
+  return std::clamp(kCutoffs * cutoff - kWaves * settings.bandwidth * shortest, cutoff, 2 * cutoff);
 }
 
 bool is_orthogonal(const Lattice& a) {
@@ -179,25 +233,26 @@ bool is_orthogonal(const Lattice& a) {
 StencilFit stencil_fit(const NonbondedSettings& settings, const Box& box) {
   const Lattice steps =
       lattice_of(settings.stencil_box.ax > 0 ? settings.stencil_box : box, settings.grid);
-  return StencilFit(steps, stencil_radius(settings.cutoff, steps));
+  return StencilFit(steps, stencil_radius(settings, steps), settings.order);
 }
 
-StencilFit::StencilFit(const Lattice& steps, double radius)
+StencilFit::StencilFit(const Lattice& steps, double radius, int order)
     : points(points_within(steps, radius)),
-      samples(samples_of(steps, samples_for(points))),
+      samples(samples_of(steps, samples_for(points), order)),
       rows(rows_of(samples)),
       angles_(angles_of(samples_for(points))) {
+  const Moments moments(samples, angles().n, is_orthogonal(steps));
   if (!is_orthogonal(steps)) {
-    add_family({Parity::kNone, 0, 0, 0, kFitParts, 0});
+    add_family({Parity::kNone, 0, 0, 0, kFitParts, 0}, moments);
     return;
   }
-  add_family({Parity::kEven, 0, 0, 0, 4, 0});
+  add_family({Parity::kEven, 0, 0, 0, 4, 0}, moments);
   int part = 4;
   for (const Parity parity : {Parity::kOddXY, Parity::kOddXZ, Parity::kOddYZ})
-    add_family({parity, 0, 0, part++, 1, 0});
+    add_family({parity, 0, 0, part++, 1, 0}, moments);
 }
 
-void StencilFit::add_family(const FitFamily& like) {
+void StencilFit::add_family(const FitFamily& like, const Moments& moments) {
   FitFamily family = like;
   family.first = static_cast<int>(unknowns.size());
   family.inverse = static_cast<int64_t>(inverses.size());
@@ -205,25 +260,19 @@ void StencilFit::add_family(const FitFamily& like) {
     if (has_unknown(family, p)) unknowns.push_back(p);
   family.count = static_cast<int>(unknowns.size()) - family.first;
   const auto n = static_cast<size_t>(family.count);
-  std::vector<double> normal(n * n, 0);
-  constexpr size_t kBlock = 32;  // of samples, whose waves stay in a cache
-  std::vector<double> waves(kBlock * n);
-  for (size_t first = 0; first < samples.size(); first += kBlock) {
-    const size_t count = std::min(kBlock, samples.size() - first);
-    for (size_t s = 0; s < count; ++s)
-      for (size_t i = 0; i < n; ++i)
-        waves[s * n + i] = wave_of(family, unknowns[static_cast<size_t>(family.first) + i],
-                                   samples[first + s].wave, angles());
-    for (size_t i = 0; i < n; ++i)
-      for (size_t s = 0; s < count; ++s) {
-        const double* const wave = &waves[s * n];
-        const double weighted = samples[first + s].weight * wave[i];
-        for (size_t j = 0; j <= i; ++j) normal[i * n + j] += weighted * wave[j];
-      }
+  // Products of the waves of two unknowns are waves of the differences of their images.
+  const Int3* const own = &unknowns[static_cast<size_t>(family.first)];
+  std::vector<double> normal(n * n);
+  for (size_t j = 0; j < n; ++j) {
+    const std::vector<Image> all = images(family, own[j]);
+    for (size_t i = j; i < n; ++i) {
+      double sum = 0;
+      for (const Image& image : all) sum += image.sign * moments(own[i] - image.at);
+      normal[i * n + j] = static_cast<double>(images(family, own[i]).size()) * sum;
+    }
   }
-  decompose(normal, n);
-  const std::vector<double> inverse = inverse_of(normal, n);
-  inverses.insert(inverses.end(), inverse.begin(), inverse.end());
+  invert(normal, n);
+  inverses.insert(inverses.end(), normal.begin(), normal.end());
   families.push_back(family);
 }
 

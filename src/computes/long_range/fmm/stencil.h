@@ -19,15 +19,17 @@ struct StencilPoint {
 };
 
 // The radius, nm, with which the stencil adds a few per cent to the error of splines at these steps.
-double stencil_radius(double cutoff, const Lattice& steps);
+double stencil_radius(const NonbondedSettings& settings, const Lattice& steps);
 
 bool is_orthogonal(const Lattice& steps);
 
-// The fit with points within `radius` (nm) and weights of one lattice.
+class Moments;
+
+// The fit with points within `radius` (nm) and weights of one lattice, for splines of an order.
 class StencilFit {
  public:
   // Throws Error where the grid is too fine.
-  StencilFit(const Lattice& steps, double radius);
+  StencilFit(const Lattice& steps, double radius, int order);
 
   // The stencil of a lattice, ordered by x, y and z.
   std::vector<StencilPoint> at(const LevelKernels& kernels, const Lattice& steps) const;
@@ -50,7 +52,7 @@ class StencilFit {
   std::vector<double> inverses;  // of their normal matrices
 
  private:
-  void add_family(const FitFamily& family);
+  void add_family(const FitFamily& family, const Moments& moments);
 
   std::vector<double> angles_;
 };

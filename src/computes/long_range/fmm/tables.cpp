@@ -41,15 +41,14 @@ FmmTables::FmmTables(const NonbondedSettings& settings, const Box& box)
     : levels(settings),
       series(settings),
       fit(stencil_fit(settings, box)),
-      moduli(top_moduli(levels.points(levels.count))) {
+      moduli(top_moduli(levels)) {
   for (const Int3 p : fit.points)
     for (int d = 0; d < 3; ++d) shape.reach[d] = std::max(shape.reach[d], std::abs(p[d]));
   rows = rows_of(shape, fit.points);
   pairs = pairs_of(shape, rows);
   for (const FitFamily& family : fit.families) add_unknowns(family);
   if (levels.is_open())
-    of_pairs = open_top(series.kernels(), settings.cutoff, lattice_of(box, settings.grid),
-                        levels.points(levels.count));
+    of_pairs = open_top(series.kernels(), settings.cutoff, lattice_of(box, settings.grid), levels);
 }
 
 void FmmTables::add_unknowns(const FitFamily& family) {

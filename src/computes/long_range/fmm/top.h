@@ -39,8 +39,8 @@ QMD_HD double mean_of_levels(const FmmLevels& levels) {
   return below / static_cast<double>(levels.size(0));
 }
 
-// The moduli of the windows of a grid, by dimension.
-std::vector<double> top_moduli(Int3 points);
+// The moduli of the windows of the top level, by dimension.
+std::vector<double> top_moduli(const FmmLevels& levels);
 // Waves of the grid of the top level, in the layout of a real transform.
 std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
                                const std::vector<StencilPoint>& stencil);

@@ -4,6 +4,8 @@
 // potential is needed. Points of an open grid count on beyond its end, where it begins anew.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "computes/long_range/fmm/levels.h"
@@ -20,7 +22,7 @@ struct FmmWindow {
 class LevelWindow {
  public:
   // Null: all points.
-  LevelWindow(const FmmLevels& levels, const FmmWindow* of_zero, int level)
+  QMD_HD LevelWindow(const FmmLevels& levels, const FmmWindow* of_zero, int level)
       : points(levels.points(level)), has_images_(!of_zero), count(points) {
     if (!of_zero) return;
     first_ = of_zero->first;
@@ -28,19 +30,19 @@ class LevelWindow {
     for (int l = 0; l < level; ++l)
       for (int d = 0; d < 3; ++d) {
         const int last = half(first_[d] + count[d] - 1);
-        first_[d] = half(first_[d] - kFmmOrder + 1);
+        first_[d] = half(first_[d] - levels.order + 1);
         count[d] = last - first_[d] + 1;
       }
   }
 
   // The point of the grid at a place in the window.
-  int point(int d, int place) const {
+  QMD_HD int point(int d, int place) const {
     const int at = first_[d] + place, n = points[d];
     if (at >= 0 && at < n) return at;
     return at - turns(at, n) * n;
   }
   // The place with the charges of a place in the window or outside; -1: there are none.
-  int charged(int d, int place) const {
+  QMD_HD int charged(int d, int place) const {
     if (place >= 0 && place < count[d]) return place;
     if (!has_images_) return -1;
     return place - turns(place, count[d]) * count[d];
@@ -62,13 +64,23 @@ class LevelWindow {
     }
     return runs;
   }
+  // Places along a dimension whose points follow one another; the second begins at the first point of the grid.
+  struct Run {
+    int place, point, count;
+  };
+  std::array<Run, 2> runs(int d) const {
+    const int begin = point(d, 0), ahead = std::min(count[d], points[d] - begin);
+    return {Run{0, begin, ahead}, {ahead, 0, count[d] - ahead}};
+  }
+  // The first point, not taken onto the grid.
+  QMD_HD int first(int d) const { return first_[d]; }
   bool has_images() const { return has_images_; }
 
   Int3 points;  // of the grid
 
  private:
-  static int half(int at) { return at >> 1; }
-  static int turns(int at, int n) { return (at >= 0 ? at : at - n + 1) / n; }
+  QMD_HD static int half(int at) { return at >> 1; }
+  QMD_HD static int turns(int at, int n) { return (at >= 0 ? at : at - n + 1) / n; }
 
   Int3 first_{};
   bool has_images_;

@@ -19,6 +19,8 @@ namespace quiltmd::mesh {
 
 inline constexpr int kThreads = 128;  // of a block: small enough to fit in beside pair forces
 inline constexpr int kBlocks = 7;  // on a multiprocessor, when patches are those of a 0.9 nm cutoff
+// For wider windows, which need more registers, as many as these allow.
+constexpr int blocks_of(int order) { return order <= 5 ? kBlocks : order == 6 ? 6 : 5; }
 inline constexpr double kMargin = 0.1;  // nm that atoms may stick out of their patch: hydrogens do
 
 // The box of grid points that holds what the atoms of any patch reach, and how it lies in shared

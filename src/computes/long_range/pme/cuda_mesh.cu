@@ -27,7 +27,7 @@ template <From kFrom, class Op>
 __device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
   if constexpr (kFrom == From::kCoefficients)
-    local.w = op.box->coefficient_factor * op.coefficients[slot];
+    local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
   return local;
 }
 
@@ -114,7 +114,7 @@ __device__ __forceinline__ void spread_by_bank(const SpreadCharges& op, const Br
 }
 
 template <int Order, bool kByBank, From kFrom>
-__global__ void __launch_bounds__(kThreads, kBlocks)
+__global__ void __launch_bounds__(kThreads, blocks_of(Order))
     spread_bricks(const __grid_constant__ SpreadCharges op, const __grid_constant__ Bricks b,
                   LaunchTimes* times) {
   const Timed timed(times);
@@ -227,7 +227,7 @@ __device__ __forceinline__ void clear_charges(const GatherForces& op) {
 // While the potential is still being made there is time to clear the charges: the kernel that makes
 // it lets this one start only when all before it have ended, and they are the last to read them.
 template <int Order, From kFrom, class Op>
-__global__ void __launch_bounds__(kThreads, kBlocks)
+__global__ void __launch_bounds__(kThreads, blocks_of(Order))
     gather_bricks(const __grid_constant__ Op whole, const __grid_constant__ Bricks b,
                   LaunchTimes* times) {
   const Timed timed(times);
@@ -318,9 +318,10 @@ static void spread_by(int pieces, const SpreadCharges& op, CudaContext& context)
   const LaunchShape shape = shape_of(SpreadCharges::kName, b, op.patch_count, pieces);
   // If each atom has a thread, the time of one block counts, not the work of all blocks.
   const bool by_bank = atoms_of_large_patch(op.grid) / pieces > kThreads;
-  const auto order4 = by_bank ? spread_bricks<4, true, kFrom> : spread_bricks<4, false, kFrom>;
-  const auto order5 = by_bank ? spread_bricks<5, true, kFrom> : spread_bricks<5, false, kFrom>;
-  launch(context, shape, op.grid.order == 4 ? order4 : order5, op, b);
+  for_order(op.grid.order, [&]<int Order>() {
+    launch(context, shape,
+           by_bank ? spread_bricks<Order, true, kFrom> : spread_bricks<Order, false, kFrom>, op, b);
+  });
 }
 
 void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context) {
@@ -331,13 +332,13 @@ void spread_charges_by(int pieces, const SpreadCharges& op, CudaContext& context
 template <class Op>
 void gather_by(int pieces, const Op& op, const GatherForces& of, CudaContext& context) {
   const Bricks b = make_bricks(of.grid, pieces, context);
-  const auto kernel = [&]<From kFrom>() {
-    return of.grid.order == 4 ? gather_bricks<4, kFrom, Op> : gather_bricks<5, kFrom, Op>;
-  };
-  launch(context, shape_of(GatherForces::kName, b, of.patch_count, pieces),
-         of.coefficients ? kernel.template operator()<From::kCoefficients>()
-                         : kernel.template operator()<From::kLocal>(),
-         op, b);
+  const LaunchShape shape = shape_of(GatherForces::kName, b, of.patch_count, pieces);
+  for_order(of.grid.order, [&]<int Order>() {
+    launch(context, shape,
+           of.coefficients ? gather_bricks<Order, From::kCoefficients, Op>
+                           : gather_bricks<Order, From::kLocal, Op>,
+           op, b);
+  });
 }
 
 void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) {
@@ -356,21 +357,6 @@ void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context
   gather_by(choose_pieces(op.gather.grid, op.gather.patch_count, context), op, op.gather, context);
 }
 
-static __global__ void __launch_bounds__(kThreads)
-    place_coefficients_kernel(const __grid_constant__ PlaceCoefficients op, LaunchTimes* times) {
-  const Timed timed(times);
-  wait_for_previous();
-  const int slot = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
-  if (slot < min(*op.slot_count, op.slot_capacity)) place_coefficient(op, slot);
-}
-
-static void place_coefficients(const PlaceCoefficients& op, CudaContext& context) {
-  launch(context,
-         {PlaceCoefficients::kName, blocks_for(op.slot_capacity, kThreads), kThreads, 0,
-          Start::kEarly},
-         place_coefficients_kernel, op);
-}
-
 static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op,
                                               LaunchTimes* times) {
   const Timed timed(times);
@@ -383,7 +369,6 @@ static void put_box_on_mesh(const PutBoxOnMesh& op, CudaContext& context) {
 }
 
 void add_pme_kernels(CudaKernels& table) {
-  table.add<PlaceCoefficients, place_coefficients>();
   table.add<SpreadCharges, spread_charges>();
   table.add<TransformPlanes, transform_planes>();
   table.add<ConvolveLines, convolve_lines>();

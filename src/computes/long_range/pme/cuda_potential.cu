@@ -26,9 +26,10 @@ __global__ void __launch_bounds__(kWarp)
 }  // namespace
 
 void sum_potential(const SumPotential& op, CudaContext& context) {
-  launch(context,
-         {SumPotential::kName, static_cast<unsigned>(op.patch_count), kWarp, 0, Start::kEarly},
-         op.grid.order == 4 ? sum_potential_kernel<4> : sum_potential_kernel<5>, op);
+  const LaunchShape shape{SumPotential::kName, static_cast<unsigned>(op.patch_count), kWarp, 0,
+                          Start::kEarly};
+  for_order(op.grid.order,
+            [&]<int Order>() { launch(context, shape, sum_potential_kernel<Order>, op); });
 }
 
 }  // namespace quiltmd

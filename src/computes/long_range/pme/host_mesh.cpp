@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Charges onto the grid and forces off it, on the CPU. One atom at a time, its z weights side by
-// side in one vector of eight lanes (order 5 leaves three idle; taking several atoms at once would
+// side in one vector of eight lanes (order 5 leaves three idle, order 8 none; taking several atoms at once would
 // need scattered loads and stores, which cost more).
 //
 // Spreading needs no atomics: the planes are cut into slabs, a slab belongs to one thread, and every
@@ -81,7 +81,7 @@ HWY_INLINE void consecutive(const MeshFrame& frame, int d, int last, int n, int*
 template <class Op>
 HWY_INLINE Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
-  if (op.coefficients) local.w = op.box->coefficient_factor * op.coefficients[slot];
+  if (op.coefficients) local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
   return local;
 }
 
@@ -232,7 +232,7 @@ void spread(const SpreadCharges& op, ThreadGroup& threads) {
 }
 
 void spread_any(const SpreadCharges& op, ThreadGroup& threads) {
-  op.grid.order == 4 ? spread<4>(op, threads) : spread<5>(op, threads);
+  for_order(op.grid.order, [&]<int Order>() { spread<Order>(op, threads); });
 }
 
 // ---- gathering ----
@@ -334,7 +334,7 @@ void gather(const GatherForces& op, ThreadGroup& threads) {
 }
 
 void gather_any(const GatherForces& op, ThreadGroup& threads) {
-  op.grid.order == 4 ? gather<4>(op, threads) : gather<5>(op, threads);
+  for_order(op.grid.order, [&]<int Order>() { gather<Order>(op, threads); });
 }
 
 }  // namespace

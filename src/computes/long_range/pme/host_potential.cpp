@@ -24,7 +24,7 @@ int64_t sum_over(const SumPotential& op, int begin, int end) {
 void sum_potential(const SumPotential& op, ThreadGroup& threads) {
   threads.parallel_for(op.patch_count, 16, [&](int begin, int end, int) {
     const int64_t sum =
-        op.grid.order == 4 ? sum_over<4>(op, begin, end) : sum_over<5>(op, begin, end);
+        for_order(op.grid.order, [&]<int Order>() { return sum_over<Order>(op, begin, end); });
     std::atomic_ref(*op.sum).fetch_add(sum, std::memory_order_relaxed);
   });
 }

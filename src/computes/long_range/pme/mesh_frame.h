@@ -22,6 +22,20 @@ QMD_HD int onto_grid(int point, int n) {
   return point;
 }
 
+// The planes of a dimension (0: x) that atoms of the patches at `cell` of the patch grid can touch, when
+// none sticks out of its patch by more than `beyond`, a fraction of the box. Modulo the grid.
+QMD_HD GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond) {
+  const int n = Int3{grid.nx, grid.ny, grid.nz}[dimension];
+  const double cells = grid.cells[dimension];
+  // The kernels work in single precision around patch centres: allow for its rounding.
+  const double slack = 1e-3;
+  const int lowest =
+      static_cast<int>(std::floor(n * (cell / cells - beyond) - slack)) - grid.order + 1;
+  const int highest = static_cast<int>(std::floor(n * ((cell + 1) / cells + beyond) + slack));
+  const int count = highest - lowest + 1;
+  return {onto_grid(lowest, n), count < n ? count : n};
+}
+
 // A patch's centre on the grid, in grid points: base + rest, and the grid as patches share it.
 class MeshFrame {
  public:

@@ -190,7 +190,7 @@ double MeshWindow::transform(double theta) const {
 WindowPolynomials MeshWindow::polynomials() const {
   std::vector<Powers> pieces;
   for (const Powers& powers : pieces_) pieces.push_back(in_powers_of(powers, 0.5, 1));
-  for (size_t d = 0; d < kMaxPmeOrder; ++d) {
+  for (size_t d = 0; d < kMaxMeshOrder; ++d) {
     double lost = 0;
     for (size_t j = 1; j + 1 < pieces.size(); ++j)
       lost += pieces[j][d] - static_cast<float>(pieces[j][d]);
@@ -199,7 +199,7 @@ WindowPolynomials MeshWindow::polynomials() const {
   }
   WindowPolynomials result{};
   for (size_t j = 0; j < pieces.size(); ++j)
-    for (size_t d = 0; d < kMaxPmeOrder; ++d) {
+    for (size_t d = 0; d < kMaxMeshOrder; ++d) {
       result.weight[d][j] = static_cast<float>(pieces[j][d]);
       if (d > 0) result.slope[d - 1][j] = static_cast<float>(static_cast<double>(d) * pieces[j][d]);
     }

@@ -18,20 +18,35 @@
 
 namespace quiltmd {
 
-inline constexpr int kMaxPmeOrder = 5;  // of kernels
+inline constexpr int kMaxMeshOrder = 8;
+
+// Calls f.operator()<Order>() for an order that the kernels have: 4, 5, 6 or 8.
+template <class F>
+decltype(auto) for_order(int order, F f) {
+  switch (order) {
+    case 4:
+      return f.template operator()<4>();
+    case 5:
+      return f.template operator()<5>();
+    case 6:
+      return f.template operator()<6>();
+    default:
+      return f.template operator()<8>();
+  }
+}
 
 // A window as kernels evaluate it, in vectors of this width: weight j, of the grid point floor(x) - order + 1 + j
 // for an atom at grid coordinate x, is the sum over d of weight[d][j] u^d, u = x - floor(x) - 1/2, and slope its
 // derivative by u. Entries beyond the order are zero. Weight order - 1 - j is weight j at -u.
-inline constexpr int kWindowWidth = 8;
+inline constexpr int kWindowWidth = kMaxMeshOrder;
 struct WindowPolynomials {
-  float weight[kMaxPmeOrder][kWindowWidth];
-  float slope[kMaxPmeOrder - 1][kWindowWidth];
+  float weight[kMaxMeshOrder][kWindowWidth];
+  float slope[kMaxMeshOrder - 1][kWindowWidth];
 };
 
 class MeshWindow {
  public:
-  static constexpr int kMaxOrder = 8;
+  static constexpr int kMaxOrder = kMaxMeshOrder;
   using Powers = std::array<double, kMaxOrder>;  // of t = x - floor(x), lowest first
 
   static MeshWindow bspline(int order);

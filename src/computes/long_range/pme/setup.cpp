@@ -60,19 +60,8 @@ PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches) {
           order,    cells,    {box.x / cells.x, box.y / cells.y, box.z / cells.z}};
 }
 
-GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond) {
-  const int n = Int3{grid.nx, grid.ny, grid.nz}[dimension];
-  const double cells = grid.cells[dimension];
-  // The kernels work in single precision around patch centres: allow for its rounding.
-  const double slack = 1e-3;
-  const int lowest =
-      static_cast<int>(std::floor(n * (cell / cells - beyond) - slack)) - grid.order + 1;
-  const int highest = static_cast<int>(std::floor(n * ((cell + 1) / cells + beyond) + slack));
-  return {((lowest % n) + n) % n, std::min(highest - lowest + 1, n)};
-}
-
 void check_pme_grid(int order, Int3 grid) {
-  if (order != 4 && order != kMaxPmeOrder)
+  if (order != 4 && order != 5)
     throw Error("the PME order must be 4 or 5, not " + std::to_string(order));
   for (int d = 0; d < 3; ++d)
     if (grid[d] < kMinPmeGrid)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "computes/long_range/ewald_split.h"
+#include "computes/long_range/pme/mesh_frame.h"
 #include "computes/long_range/pme/mesh_window.h"
 #include "computes/long_range/pme/operations.h"
 #include "computes/nonbonded_settings.h"
@@ -26,10 +27,6 @@ std::vector<double> window_moduli(Moduli moduli, int n, const MeshWindow& window
 
 // The grid of these numbers of points, on which the patches of a patch grid lie.
 PmeGrid pme_grid(Int3 points, int order, const PatchGrid& patches);
-
-// The planes of a dimension (0: x) that atoms of the patches at `cell` of the patch grid can touch, when
-// none sticks out of its patch by more than `beyond`, a fraction of the box. Modulo the grid.
-GridRange pme_reach(const PmeGrid& grid, int dimension, int cell, double beyond);
 
 // The energy of charges that does not depend on where they are: self energy and neutralising background of
 // Ewald summation; of a reaction field, what each charge makes by itself.
