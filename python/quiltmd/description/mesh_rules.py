@@ -110,6 +110,7 @@ _LOOSE_FMM = 2.5e-4  # tolerance down to which splines of order 6 are faster tha
 _TOP_POINTS, _LEAST_TOP_EDGE = 1400, 4
 # Of the spacing that one grid may have, by order: levels and stencils have errors of their own.
 _FMM_SPACING = {4: 0.95, 5: 0.95, 6: 0.92, 8: 0.95}
+_SKEWED_SPACING = 0.9  # of that, where edges of the box are not perpendicular
 _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 
@@ -255,8 +256,9 @@ def fmm_parameters(
     """Bandwidth and grid of the fast multipole method for a relative rms error of forces.
 
     As `prolate_parameters`, but for B-splines of order 4, 5, 6 or 8, and with 5 or 8 % less
-    spacing, because levels add to the errors.  Numbers of grid points are raised to multiples of
-    2^levels, such that the grid of the top level has at most 1,400 points.
+    spacing (14 or 17 % in a skewed box), because levels add to the errors.  Numbers of grid points
+    are raised to multiples of 2^levels, such that the grid of the top level has at most 1,400
+    points.
 
     Parameters
     ----------
@@ -275,7 +277,10 @@ def fmm_parameters(
         If more than 2^31 grid points would be needed.
     """
     coarsest, bandwidth = _coarsest(box, cutoff, tolerance, _SPLINE_MESH[order], "fmm")
-    wanted = np.linalg.norm(box, axis=1) / (_FMM_SPACING[order] * coarsest)
+    spacing = _FMM_SPACING[order] * coarsest
+    if np.any(box - np.diag(np.diag(box))):
+        spacing *= _SKEWED_SPACING
+    wanted = np.linalg.norm(box, axis=1) / spacing
     refuse_large_grid(wanted.tolist(), "fmm")
     fewest = [max(SMALLEST_GRID, math.ceil(n)) for n in wanted.tolist()]
     levels = 1

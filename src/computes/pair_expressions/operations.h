@@ -10,9 +10,17 @@
 
 namespace quiltmd {
 
-// Forces of the pairs of lists, and energy and virial if requested.
-struct EvaluatePairExpression : ListView {
+// Lists [first, end), `capacity` of them at most, up to some shells: forces, and energy and virial if requested.
+struct EvaluatePairExpression {
   static constexpr const char* kName = "evaluate_pair_expression";
+  Slots slots;
+  const PairList* lists;
+  int first;
+  const int32_t* end;
+  int capacity;
+  EvaluatedShells shells;
+  const uint32_t* entries;
+  const uint8_t* masks;
   const Vec3d* exact_shifts;
   const Vec3f* shifts;  // likewise, in single precision, and their number, on GPUs
   int codes;
@@ -31,9 +39,8 @@ struct EvaluatePairExpression : ListView {
   Faults* faults;  // blowup where a pair has no finite energy or force
 
   void memory(MemoryUses& uses) const {
-    note_lists(uses, Access::kRead);
-    QMD_USES(kRead, slots.low, slots.atom, exact_shifts, shifts, constants, parameters, first_sets,
-             second_sets);
+    QMD_USES(kRead, slots.local, slots.low, slots.atom, lists, extent(end, 1), entries, masks);
+    QMD_USES(kRead, exact_shifts, shifts, constants, parameters, first_sets, second_sets);
     QMD_USES(kRead, program.steps, program.outputs, program.tables, extent(step, 1));
     QMD_USES(kAdd, slots.force, energy);
     Faults::reports(uses, faults);
