@@ -13,7 +13,6 @@
 #include "schedule/forces.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <optional>
 #include <stdexcept>
@@ -59,21 +58,29 @@ struct Piece {
   }
 };
 
-// Work that can be divided, beside a long-range sum whose kernels wait for those of other ranks. While
-// pairs run, whatever ends is followed by more of them, and a kernel of the sum finds no room. So a
-// little fills the time in which charges travel, and most starts when the convolution is done and the
-// inverse transform has been placed. Parts are on streams in turn: on one stream each would wait for the
-// last blocks of the one before. These fractions were the fastest of those tried on two H100s
-// (benchmarks/notes/several-gpus.md).
+// Work that can be divided, beside a long-range sum on a GPU. While pairs run, whatever ends is followed by
+// more of them, and a kernel of the sum finds no room: the inverse transform would wait until the last of them
+// has begun. So most of them start when the convolution has been placed, and the inverse transform with it, or,
+// where kernels wait for those of other ranks, when the convolution is done. Parts are on streams in turn: on
+// one stream each would wait for the last blocks of the one before.
 struct PartOfWork {
   Share share;
   Stream stream;
   std::optional<TaskId> after;
 };
-std::array<PartOfWork, 3> parts_beside(const LongRangeTasks& sum) {
-  return {{{{0, 0.1}, Stream::kSide, {}},
-           {{0.1, 0.4}, Stream::kBoundary, sum.charged},
-           {{0.4, 1}, Stream::kSide, sum.convolved}}};
+
+// These fractions were the fastest of those tried on two H100s (benchmarks/notes/several-gpus.md); a little
+// fills the time in which charges travel.
+std::vector<PartOfWork> parts_beside_peers(const LongRangeTasks& sum) {
+  return {{{0, 0.1}, Stream::kSide, {}},
+          {{0.1, 0.4}, Stream::kBoundary, sum.charged},
+          {{0.4, 1}, Stream::kSide, sum.convolved}};
+}
+
+std::vector<PartOfWork> parts_alone(const LongRangeTasks& sum, int atoms) {
+  const double first = first_part_alone(atoms);
+  if (first == 1) return {{{0, 1}, Stream::kSide, sum.charged}};
+  return {{{0, first}, Stream::kBoundary, sum.charged}, {{first, 1}, Stream::kSide, sum.convolved}};
 }
 
 MessageEnd step_message(const RankMemory& memory, Edge edge, const Exchange& exchange) {
@@ -332,7 +339,9 @@ class ForceTasks {
 
   void add_in_parts(const Piece& piece) {
     const Work& work = *piece.work;
-    for (const PartOfWork& part : parts_beside(*sum_)) {
+    const int atoms = m_.setup.system.atom_count();
+    for (const PartOfWork& part :
+         view_.ranks > 1 ? parts_beside_peers(*sum_) : parts_alone(*sum_, atoms)) {
       std::vector<TaskId> after = piece.waits_for();
       if (part.after) after.push_back(*part.after);
       added_.push_back(s_.add({work.name,
@@ -364,6 +373,11 @@ class ForceTasks {
 };
 
 }  // namespace
+
+double first_part_alone(int atoms) {
+  constexpr double kLeast = 0.1, kMost = 0.5, kAtoms = 47000;
+  return atoms < kAtoms ? 1 : std::clamp(kAtoms / atoms, kLeast, kMost);
+}
 
 Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows) {

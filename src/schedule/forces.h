@@ -17,4 +17,9 @@ enum class Reach { kAll, kShort };
 Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
+// On one GPU interior pairs of many atoms are evaluated in two parts, the second when the inverse transform of the
+// mesh has found room. The fraction of lists in the first, for this number of atoms; 1 where those have all begun
+// by then (benchmarks/notes/step.md).
+double first_part_alone(int atoms);
+
 }  // namespace quiltmd

@@ -19,7 +19,7 @@ struct Setup;
 struct LongRangeTasks {
   TaskId charged;  // other large work may start
   TaskId last;
-  // Set where other large work should start in parts: the last of them may start after this task.
+  // Set where other large work may start in parts: the last of them after this task.
   std::optional<TaskId> convolved = {};
 };
 

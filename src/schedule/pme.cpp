@@ -26,7 +26,10 @@ class Slabs : ThroughMessages {
 
   LongRangeTasks add() {
     const std::vector<TaskId> ready = charges();
-    return {charged(ready), gather(transform_back(convolve(ready)))};
+    const TaskId convolved = convolve(ready);
+    LongRangeTasks tasks{charged(ready), gather(transform_back(convolved))};
+    if (view_.ranks == 1 && device_.capabilities().records) tasks.convolved = convolved;
+    return tasks;
   }
 
   TaskId add_sum_at(const MeshMemory& other) {

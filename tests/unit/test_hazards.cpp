@@ -636,6 +636,9 @@ class OneStep {
     memory_.set_plan(view_);
   }
 
+  // As if the system had so many atoms.
+  void claim_atoms(size_t count) { prepared_.setup.system.masses.resize(count, 12.0); }
+
   Schedule forces(Accumulators before, Reach reach, Energies energies, Follows follows) {
     return force_schedule(memory_, view_, before, reach, energies, follows);
   }
@@ -668,15 +671,21 @@ void for_all_forces(OneStep& step, const Body& body) {
 }
 
 void no_forces_have_hazards() {
-  for (const Scenario& c : scenarios()) {
-    OneStep step(c);
+  const auto check = [](OneStep& step, const char* name) {
     for_all_forces(step, [&](const Schedule& forces, Follows follows) {
       for (const Hazard& hazard : step.run(forces, follows)) {
-        std::printf("%s: %s\n", c.name, hazard.describe().c_str());
+        std::printf("%s: %s\n", name, hazard.describe().c_str());
         CHECK(false);
       }
     });
+  };
+  for (const Scenario& c : scenarios()) {
+    OneStep step(c);
+    check(step, c.name);
   }
+  OneStep step(kScenarios[0]);
+  step.claim_atoms(100000);
+  check(step, "pairs in two parts");
 }
 
 // What reads proxies comes after all messages with their positions, and before the forces on them go.
@@ -708,34 +717,54 @@ void proxies_are_waited_for() {
   }
 }
 
+// The tasks that evaluate interior pairs, with what they wait for in their names.
+std::vector<Task> interior_pairs(const Prepared& p, const RankView& view, Follows follows) {
+  NullDevice device;
+  RankMemory memory(p.setup, device);
+  memory.set_plan(view);
+  const Schedule s =
+      force_schedule(memory, view, Accumulators::kClear, Reach::kAll, Energies::kSkip, follows);
+  std::vector<Task> parts;
+  for (const Task& task : s.tasks()) {
+    if (task.name != "pairs.interior") continue;
+    parts.push_back(task);
+    for (const TaskId before : task.after)
+      parts.back().name += " " + s.tasks()[static_cast<size_t>(before)].name;
+  }
+  return parts;
+}
+
 // Where kernels write into the grids of other ranks, interior pairs are evaluated in parts, each of them
 // once; most of them after the convolution, and none on the stream of the part before it.
 void interior_pairs_come_in_parts() {
   const Prepared p = prepare(kScenarios[0], true);
   RankView view = views_of(p, 2)[1];
-  const auto parts_of = [&](Follows follows) {
-    NullDevice device;
-    RankMemory memory(p.setup, device);
-    memory.set_plan(view);
-    const Schedule s =
-        force_schedule(memory, view, Accumulators::kClear, Reach::kAll, Energies::kSkip, follows);
-    std::vector<Task> parts;
-    for (const Task& task : s.tasks()) {
-      if (task.name != "pairs.interior") continue;
-      parts.push_back(task);
-      for (const TaskId before : task.after)
-        parts.back().name += " " + s.tasks()[static_cast<size_t>(before)].name;
-    }
-    return parts;
-  };
-  CHECK(parts_of(Follows::kStep).size() == 1);
+  CHECK(interior_pairs(p, view, Follows::kStep).size() == 1);
   view.carriers.assign(2, Carrier::kKernels);
-  CHECK(parts_of(Follows::kRebuild).size() == 1);
-  const std::vector<Task> parts = parts_of(Follows::kStep);
+  CHECK(interior_pairs(p, view, Follows::kRebuild).size() == 1);
+  const std::vector<Task> parts = interior_pairs(p, view, Follows::kStep);
   CHECK(parts.size() == 3);
   CHECK(parts[0].name == "pairs.interior" && parts[1].name == "pairs.interior pme.planes" &&
         parts[2].name == "pairs.interior pme.lines");
   CHECK(parts[0].stream != parts[1].stream && parts[1].stream != parts[2].stream);
+}
+
+// So are those of many atoms on one GPU.
+void interior_pairs_come_in_parts_on_one_gpu() {
+  CHECK(first_part_alone(23558) == 1 && first_part_alone(47116) == 0.5);
+  CHECK(first_part_alone(94232) < 0.5 && first_part_alone(94232) > 0.4);
+  CHECK(first_part_alone(1060110) == 0.1);
+  Prepared p = prepare(kScenarios[0], true);
+  const RankView view = views_of(p, 1)[0];
+  const std::vector<Task> whole = interior_pairs(p, view, Follows::kStep);
+  CHECK(whole.size() == 1 && whole[0].name == "pairs.interior pme.spread");
+  p.setup.system.masses.resize(100000, 12.0);  // as if it had so many
+  CHECK(interior_pairs(p, view, Follows::kRebuild).size() == 1);
+  const std::vector<Task> parts = interior_pairs(p, view, Follows::kStep);
+  CHECK(parts.size() == 2);
+  CHECK(parts[0].name == "pairs.interior pme.spread" &&
+        parts[1].name == "pairs.interior pme.lines");
+  CHECK(parts[0].stream != parts[1].stream);
 }
 
 // The schedule with one task's dependencies left out, or the streams not joined.
@@ -788,6 +817,7 @@ int main() {
        {"missing orders are found", missing_orders_are_found},
        {"proxies are waited for", proxies_are_waited_for},
        {"interior pairs come in parts", interior_pairs_come_in_parts},
+       {"interior pairs come in parts on one GPU", interior_pairs_come_in_parts_on_one_gpu},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"recorded blocks rescale", recorded_blocks_rescale},
        {"null finds none", null_finds_none_either},
