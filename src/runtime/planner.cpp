@@ -13,6 +13,15 @@ Box tiled(const Box& b, Int3 tile) {
   return {b.ax * tile.x, b.bx * tile.y, b.by * tile.y, b.cx * tile.z, b.cy * tile.z, b.cz * tile.z};
 }
 
+// Patches of a setup that knows the atoms of one of the tiles in its box: they are to be filled by those of all.
+void fill_patches(PatchGrid& grid, int64_t copies) {
+  const PatchRule rule = grid.rule;
+  const Holds holds = grid.holds;
+  grid = make_patch_grid(grid.box, rule.narrowest / 2, rule.reach, rule.patch_reach, rule.span, {},
+                         rule.atoms * copies);
+  grid.holds = holds;
+}
+
 std::vector<double> count_atoms(const PatchGrid& grid, const Box& box,
                                 const std::vector<Vec3d>& positions, Int3 tile) {
   std::vector<double> atoms(static_cast<size_t>(grid.size()), 0.0);
@@ -39,6 +48,7 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
         "cutoff (--lennard-jones cutoff)");
   const int64_t copies = int64_t{tile.x} * tile.y * tile.z;
   setup_ = make_setup(with_groups(system), nonbonded, integrator, lists, tiled(box, tile));
+  fill_patches(setup_.grid, copies);
   atoms_ = setup_.system.atom_count() * copies;
   groups_ = setup_.system.group_count() * copies;
   atoms_in_patches_ = count_atoms(setup_.grid, box, positions, tile);

@@ -94,7 +94,7 @@ void FmmSum::take_box_of_conditions() {
   device_.launch(memory_->fit_stencil());
 }
 
-void FmmSum::take_patches() {
+void FmmSum::set_plan(const RankPlan&) {
   if (tables_ != setup_.fmm) {
     device_.synchronize();
     memory_.reset();

@@ -15,7 +15,7 @@ class FmmSum final : public LongRangeSum {
 
   void take_box_of_grid() override;
   void take_box_of_conditions() override;
-  void take_patches() override;
+  void set_plan(const RankPlan& plan) override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
   size_t bytes() const override { return memory_->bytes(); }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "computes/force_family.h"
 #include "schedule/mailboxes.h"
 #include "schedule/schedule.h"
 
@@ -23,18 +24,14 @@ struct LongRangeTasks {
   std::optional<TaskId> convolved = {};
 };
 
-class LongRangeSum {
+class LongRangeSum : public Rebuilt {
  public:
-  virtual ~LongRangeSum() = default;
-
   // The box of the patch grid holds from here on; and that of the conditions, which a barostat has changed on
   // the device.
   virtual void take_box_of_grid() = 0;
   virtual void take_box_of_conditions() = 0;
   // The lambdas of the setup hold from here on, where atoms are alchemical.
   virtual void take_lambdas() {}
-  // The patch grid of a new plan holds; the box stays.
-  virtual void take_patches() = 0;
 
   // Edges of all messages of its tasks, on all ranks.
   virtual std::vector<Edge> edges() const = 0;
@@ -43,8 +40,6 @@ class LongRangeSum {
   // Called before and after ranks whose kernels reach each other exchange addresses.
   virtual void offer(const RankView&, Mailboxes&) {}
   virtual void join(const RankView&, const Mailboxes&) {}
-
-  virtual size_t bytes() const = 0;
 };
 
 // The long-range sum of the settings; null if there is none.

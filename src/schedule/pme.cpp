@@ -246,39 +246,46 @@ void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
 }  // namespace
 
 PmeSum::PmeSum(const Setup& setup, const SlotMemory& slots) : setup_(setup), device_(slots.device) {
-  for (const MeshSettings& mesh : meshes_of(setup.nonbonded)) meshes.emplace_back(slots, mesh);
+  for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
+    all_.push_back(&meshes.emplace_back(slots, mesh));
   if (!setup.system.alchemy) return;
   MeshSettings of_change = meshes_of(setup.nonbonded).front();
   of_change.of = MeshOf::kChargeChange;
-  change_.emplace(slots, of_change);
+  all_.push_back(&change_.emplace(slots, of_change));
 }
 
 void PmeSum::take_box_of_grid() {
-  for (MeshMemory& mesh : meshes) mesh.update_grid();
-  if (change_) change_->update_grid();
+  for (MeshMemory* mesh : all_) mesh->update_grid();
 }
 
 void PmeSum::take_lambdas() { meshes.front().take_lambdas(setup_.lambdas); }
 
 void PmeSum::take_box_of_conditions() {
-  for (MeshMemory& mesh : meshes) device_.launch(mesh.update_box());
-  if (change_) device_.launch(change_->update_box());
+  for (MeshMemory* mesh : all_) device_.launch(mesh->update_box());
 }
 
 // Ranks share a mesh by what their patches reach of it.
-void PmeSum::take_patches() {
-  for (MeshMemory& mesh : meshes) mesh.update_patches();
-  if (change_) change_->update_patches();
+void PmeSum::set_plan(const RankPlan&) {
+  for (MeshMemory* mesh : all_) mesh->update_patches();
+}
+
+std::vector<Work> PmeSum::rebuild_work() {
+  std::vector<Work> work;
+  for (MeshMemory* mesh : all_)
+    if (mesh->has_coefficients())
+      work.push_back({"mesh.coefficients", Positions::kOwned, Lists::kNotUsed,
+                      [mesh, this](Stream stream, int) {
+                        device_.launch(mesh->place_coefficients(), stream);
+                      }});
+  return work;
 }
 
 std::vector<Edge> PmeSum::edges() const {
   std::vector<Edge> all;
-  const auto add = [&all](const MeshMemory& mesh) {
-    const auto [charges, spectrum, spectrum_back, potential] = edges_of(mesh.of);
+  for (const MeshMemory* mesh : all_) {
+    const auto [charges, spectrum, spectrum_back, potential] = edges_of(mesh->of);
     all.insert(all.end(), {charges, spectrum, spectrum_back, potential});
-  };
-  std::for_each(meshes.begin(), meshes.end(), add);
-  if (change_) add(*change_);
+  }
   return all;
 }
 
@@ -318,8 +325,7 @@ void PmeSum::join(const RankView& view, const Mailboxes& mailboxes) {
 
 size_t PmeSum::bytes() const {
   size_t sum = 0;
-  for (const MeshMemory& mesh : meshes) sum += mesh.bytes();
-  if (change_) sum += change_->bytes();
+  for (const MeshMemory* mesh : all_) sum += mesh->bytes();
   return sum;
 }
 

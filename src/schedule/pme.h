@@ -18,7 +18,8 @@ class PmeSum final : public LongRangeSum {
   void take_box_of_grid() override;
   void take_box_of_conditions() override;
   void take_lambdas() override;
-  void take_patches() override;
+  void set_plan(const RankPlan& plan) override;
+  std::vector<Work> rebuild_work() override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
   void offer(const RankView& view, Mailboxes& mailboxes) override;
@@ -32,6 +33,7 @@ class PmeSum final : public LongRangeSum {
 
   // If charges depend on lambda: their change, whose energy steps with energies calculate.
   std::optional<MeshMemory> change_;
+  std::vector<MeshMemory*> all_;  // these meshes
   const Setup& setup_;
   Device& device_;
 };

@@ -48,8 +48,8 @@ RankMemory::RankMemory(const Setup& shared, Device& on)
              {shared.plan.baths.of_groups, shared.bath_of_group}),
       lists(make_lists(shared, slots)),
       families(make_families()),
-      rebuilt(all_rebuilt()),
       long_range(make_long_range(shared, slots)),
+      rebuilt(all_rebuilt()),
       external(shared.external.empty() ? nullptr
                                        : std::make_unique<ExternalMemory>(slots, shared.external)),
       agreement(on, 1) {
@@ -69,6 +69,7 @@ std::vector<Rebuilt*> RankMemory::all_rebuilt() const {
   std::vector<Rebuilt*> all;
   if (lists) all.push_back(lists.get());
   for (const auto& family : families) all.push_back(family.get());
+  if (long_range) all.push_back(long_range.get());
   return all;
 }
 
@@ -114,7 +115,6 @@ std::vector<int32_t> RankView::owners(int patches) const {
 
 void RankMemory::set_plan(const RankView& view) {
   slots.update_grid();
-  if (long_range) long_range->take_patches();
   const RankPlan& plan = view.plan();
   slots.set_plan(plan, remote_room(setup.system, plan, view.room));
   exchange.set_plan(plan, view.owners(slots.patch_grid.size()), view.room);
@@ -141,7 +141,6 @@ PlacedTerms RankMemory::placed_terms() const {
 
 size_t RankMemory::bytes() const {
   size_t sum = slots.bytes() + exchange.bytes() + groups.bytes();
-  if (long_range) sum += long_range->bytes();
   for (const Rebuilt* part : rebuilt) sum += part->bytes();
   return sum;
 }

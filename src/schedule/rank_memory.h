@@ -68,8 +68,8 @@ struct RankMemory {
   GroupMemory groups;
   const std::unique_ptr<ListMemory> lists;  // null where pairs have no cutoff
   const std::vector<std::unique_ptr<ForceFamily>> families;
-  const std::vector<Rebuilt*> rebuilt;             // the lists, and the families
   const std::unique_ptr<LongRangeSum> long_range;  // null where there is none
+  const std::vector<Rebuilt*> rebuilt;             // the lists, the families and the long-range sum
   const std::unique_ptr<ExternalMemory>
       external;                 // of forces from outside; null where there are none
   Buffer<Agreement> agreement;  // of all ranks

@@ -9,7 +9,8 @@ import numpy as np
 from boxes import water_box
 from numpy.typing import ArrayLike
 
-from quiltmd import Nonbonded, State, System, decouple
+from quiltmd import Nonbonded, Simulation, State, System, decouple
+from quiltmd.description.decoupling import at_lambdas
 from quiltmd.description.soft_cores import FORMS
 
 SIGMA = np.array([0.31507, 0.1, 0.35, 0.25])  # O, H, C, polar H of the molecule
@@ -37,6 +38,27 @@ def softened(plain: System, form: str, states: ArrayLike, **others: Any) -> Syst
         alpha_coulomb=FORMS[form].alpha_coulomb,
         **others,
     )
+
+
+def atoms_may_meet(form: str, device: str) -> None:
+    """Checks an alchemical atom on another atom: forces are finite, and without direction there.
+
+    Energies of all states, and derivatives, are those of atoms close by.
+    """
+    plain, state = solute_in_water()
+    path = np.linspace([0, 0], [1, 1], 11)
+    here = at_lambdas(softened(plain, form, path), 0.5, 0.7)
+    found = []
+    for apart in (0.0, 1e-6):
+        positions = np.array(state.positions)
+        positions[2] = positions[LENGTH] + [apart, 0, 0]
+        positions[3] = positions[LENGTH + 1]
+        together = State.start(plain, positions, state.box)
+        run = Simulation(here, together, settings(state), device=device, ranks=1, threads=1)  # type: ignore[arg-type]
+        assert np.isfinite(run.forces()).all()
+        found.append([*run.state_energies()[1:], *run.dhdl()])
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(*found, rtol=1e-3)
 
 
 def solute_in_water(waters: int = 6, net_charge: float = 0.0) -> tuple[System, State]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,25 @@ def test_a_change_of_the_net_charge_is_told() -> None:
     two = DualTopology("index 1-8", "index 9-14", "index 7 8")
     with pytest.warns(quiltmd.QuiltWarning, match=r"charge of the system changes by \+1 e"):
         two.joined_to(replace(system, charges=charges))
+
+
+def test_a_co_ion_keeps_the_net_charge() -> None:
+    """Atoms are those of the topology with both molecules, of which the second is left out."""
+    system, _, _ = dual(4)
+    charges = np.array(system.charges)
+    charges[len(ETHANE)] += 1
+    system = replace(system, charges=charges)
+    oxygen = len(ETHANE) + len(METHANOL)
+    two = DualTopology("index 1-8", "index 9-14", "index 7 8", co_ion=f"index {oxygen + 1}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", quiltmd.QuiltWarning)
+        made = two.joined_to(system).system
+    assert made.alchemy is not None
+    assert made.alchemy.atoms[-1] == len(ETHANE)
+    assert made.alchemy.last_charges[-1] == pytest.approx(system.charges[oxygen] - 1)
+    inside = DualTopology("index 1-8", "index 9-14", "index 7 8", co_ion="index 9")
+    with pytest.raises(InputError, match="is in the molecule that changes: select an ion"):
+        inside.joined_to(system)
 
 
 def test_selections_that_make_no_sense_are_refused(inputs: Path) -> None:

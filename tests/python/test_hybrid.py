@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hybrid_molecules import ETHANE, MAPPING, METHANOL, molecule
 from openmm_reference import energy_and_forces
 
 import quiltmd
-from quiltmd import InputError
+from quiltmd import InputError, QuiltWarning
 from quiltmd.description.decoupling import at_lambdas
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
@@ -197,6 +198,78 @@ def test_energies_and_forces_are_those_of_openmm(forward: bool) -> None:
     difference = np.array(found) - expected
     np.testing.assert_allclose(difference, difference.mean(), atol=1e-4)
     assert np.ptp(found) > 10
+
+
+def charged(waters: int) -> tuple[Any, Any]:
+    """Ethane in water with two cations, in place of oxygens; and methanol with a charge."""
+    a, place = molecule(ETHANE, waters)
+    charges = np.array(a.charges)
+    charges[len(ETHANE) : len(ETHANE) + 6] = (0.8, 0, 0) * 2
+    b, other = molecule(METHANOL)
+    cation = np.array(b.charges)
+    cation[4] += 1
+    return (replace(a, charges=charges), place), (replace(b, charges=cation), other)
+
+
+def test_a_co_ion_keeps_the_net_charge() -> None:
+    """The charges of ions change by as much; energies and forces are those of OpenMM."""
+    first, last = charged(7)
+    ions = [len(ETHANE), len(ETHANE) + 3]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QuiltWarning)
+        system, state = quiltmd.hybrid(first, last, MAPPING, co_ion=ions)
+    alchemy = system.alchemy
+    named = quiltmd.hybrid(first, last, MAPPING, co_ion="index 9 12")[0].alchemy
+    np.testing.assert_array_equal(alchemy.last_charges, named.last_charges)
+    others, _ = hybrid_with_warning(first, last)
+    assert set(alchemy.atoms) - set(others.alchemy.atoms) == set(ions)
+    at_ions = np.isin(alchemy.atoms, ions)
+    np.testing.assert_allclose(alchemy.last_charges[at_ions], 0.3, atol=1e-12)
+    np.testing.assert_array_equal(alchemy.last_types[at_ions], system.lj_types[ions])
+    assert alchemy.last_charges.sum() == pytest.approx(system.charges[alchemy.atoms].sum())
+    nonbonded = settings(pme_grid=(80,) * 3, pme_alpha=5.6, dispersion_correction=False)
+    rows = alchemy.states[:, :2]
+    bare = replace(alchemy, changed_terms=(), states=rows, start=rows[0])
+    differences = []
+    for point in (0.0, 0.4, 1.0):
+        alone = replace(system, terms={}, alchemy=replace(bare, start=np.array([point] * 2)))
+        energies, forces = quiltmd.reference(alone, state, nonbonded)
+        theirs, expected = by_openmm(system, state, point, point)
+        differences.append(energies["potential"] - theirs)
+        assert np.abs(forces - expected).max() < 0.1
+    assert np.ptp(differences) < 1e-4
+    here = at_lambdas(system, 0.4, 0.4, 0.4)
+    found = simulate(here, state)
+    energies = [
+        energy(at_lambdas(system, *row), state, settings()) for row in alchemy.states[[0, 4, 10]]
+    ]
+    np.testing.assert_allclose(
+        found.state_energies()[[0, 10]], np.array(energies)[[0, 2]] - energies[1], atol=1e-3
+    )
+
+
+def hybrid_with_warning(first: Any, last: Any) -> tuple[Any, Any]:
+    with pytest.warns(QuiltWarning, match=r"changes by \+1 e.* name one as co_ion"):
+        return quiltmd.hybrid(first, last, MAPPING)
+
+
+@pytest.mark.parametrize(
+    ("ions", "words"),
+    [
+        ("index 3 and index 4", "has no atoms"),
+        ([], "of ions has no atoms"),
+        ([-1], "co_ion names an atom that does not exist"),
+        ([0], r"co_ion: .* is in the molecule that changes: select an ion"),
+    ],
+)
+def test_ions_without_sense_are_refused(ions: Any, words: str) -> None:
+    with pytest.raises(quiltmd.QuiltError, match=words):
+        quiltmd.hybrid(*charged(4), MAPPING, co_ion=ions)
+
+
+def test_molecules_of_one_charge_need_no_co_ion() -> None:
+    with pytest.raises(InputError, match="co_ion: both molecules have the same net charge"):
+        quiltmd.hybrid(molecule(ETHANE, 4), molecule(METHANOL), MAPPING, co_ion=[9])
 
 
 def test_states_and_derivatives_are_differences_of_energies() -> None:

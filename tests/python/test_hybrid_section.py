@@ -128,6 +128,15 @@ def refused(words: str, where: Path) -> None:
     assert words in " ".join(done.stderr.split())
 
 
+def test_a_co_ion_is_one_of_the_hybrid(inputs: Path, tmp_path: Path) -> None:
+    """Which has no use for it: both molecules have no charge."""
+    config = write_config(inputs, tmp_path / "run.toml")
+    config.write_text(config.read_text().replace("[output]", 'co_ion = "index 20"\n[output]'))
+    done = quiltmd_command("run", config, cwd=tmp_path)
+    assert done.returncode != 0
+    assert "co_ion: both molecules have the same net charge" in " ".join(done.stderr.split())
+
+
 def test_a_run_of_a_state_is_resumed_without_its_sources(inputs: Path, tmp_path: Path) -> None:
     """Copied inputs of both molecules do not replace each other."""
     here = tmp_path / "inputs"

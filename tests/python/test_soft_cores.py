@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import openmm
 import pytest
-from alchemical_systems import LENGTH, settings, softened, solute_in_water
+from alchemical_systems import LENGTH, atoms_may_meet, settings, softened, solute_in_water
 from numpy.typing import NDArray
 from openmm_reference import energy_and_forces
 
@@ -135,22 +135,7 @@ def test_the_core_has_energies_of_all_states_derivatives_and_forces(form: str) -
 
 @pytest.mark.parametrize("form", FORMS)
 def test_atoms_may_meet(form: str) -> None:
-    """On another atom, forces are finite; on the very place, they have no direction."""
-    plain, state = solute_in_water()
-    found = []
-    for apart in (0.0, 1e-6):
-        positions = np.array(state.positions)
-        positions[2] = positions[LENGTH] + [apart, 0, 0]
-        positions[3] = positions[LENGTH + 1]
-        together = quiltmd.State.start(plain, positions, state.box)
-        here = at_lambdas(decoupled(plain, form), 0.5, 0.7)
-        simulation = quiltmd.Simulation(
-            here, together, settings(state), device="cpu", ranks=1, threads=1
-        )
-        assert np.isfinite(simulation.forces()).all()
-        found.append([*simulation.state_energies()[1:], *simulation.dhdl()])
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(*found, rtol=1e-3)
+    atoms_may_meet(form, "cpu")
 
 
 def test_both_lists_of_forms_have_the_same_names() -> None:

@@ -36,23 +36,19 @@ inline double slope_at(double density) {
 }
 
 // The pairs of some lists.
-struct ListedPairs {
-  Slots slots;
-  const PairList* lists;
-  ListRange range;
-  const uint32_t* entries;
+struct ListedPairs : ListView {
   const Vec3f* shifts;
 
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access, "slots.local, slots.atom, lists, range.end, entries, shifts", slots.local,
-              slots.atom, lists, range.end, entries, shifts);
+    note_lists(uses, access);
+    uses.note(access, "slots.atom, shifts", slots.atom, shifts);
   }
 
   // visit(slot i, slot j, vector from i to j)
   template <class Visit>
   void over_all(Visit visit) const {
-    const int end = std::min(*range.end, range.first + range.capacity);
-    for (int l = range.first; l < end; ++l)
+    const int behind = std::min(*end, first + capacity);
+    for (int l = first; l < behind; ++l)
       for (int n = lists[l].begin; n < lists[l].begin + lists[l].count(); ++n)
         visit_entry(lists[l].cluster, entries[n], visit);
   }
@@ -161,12 +157,13 @@ class EmbeddedFamily final : public ForceFamily {
       if (!lists_.has(part)) continue;
       const Positions positions =
           part == Part::kInterior ? Positions::kOwned : Positions::kWithProxies;
-      work.push_back({"densities", positions, Lists::kUsed, [this, &device, part](Stream s, int) {
-                        device.launch(Densities{pairs(part), sums_.data()}, s);
-                      }});
+      work.push_back(
+          {"densities", positions, Lists::kUsed, [this, &device, part](Stream s, int age) {
+             device.launch(Densities{pairs(part, age), sums_.data()}, s);
+           }});
       work.push_back({"embedded.forces", positions, Lists::kUsed,
-                      [this, &device, part](Stream s, int) {
-                        device.launch(EmbeddedForces{pairs(part), slopes_.data()}, s);
+                      [this, &device, part](Stream s, int age) {
+                        device.launch(EmbeddedForces{pairs(part, age), slopes_.data()}, s);
                       },
                       Balance::kStays, 2});
     }
@@ -185,9 +182,8 @@ class EmbeddedFamily final : public ForceFamily {
   size_t bytes() const override { return make_.bytes(); }
 
  private:
-  ListedPairs pairs(Part part) const {
-    return {slots_.slots(), lists_.lists.data(), lists_.range(part), lists_.entries.data(),
-            slots_.grid_view().shifts};
+  ListedPairs pairs(Part part, int age) const {
+    return {lists_.view(part, age), slots_.grid_view().shifts};
   }
 
   const SlotMemory& slots_;

@@ -36,6 +36,7 @@ struct Mesh : MeshMemory {
 
   Mesh(OneRank& r, const MeshSettings& mesh) : MeshMemory(r, mesh), rank(r) {
     update_grid();
+    if (has_coefficients()) rank.device.launch(place_coefficients());
     resize_box();
   }
 

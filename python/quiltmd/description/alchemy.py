@@ -33,7 +33,7 @@ OF_CORE = LAMBDAS[:3]  # what the core knows of: strengths of restraints are con
 NO_TYPE = -1  # of atoms without van der Waals interactions
 _NONE: Any = ()
 _MOST_ATOMS = 4096
-_SAME_CHARGE = 0.01  # e; charges rounded in a file differ by less
+SAME_CHARGE = 0.01  # e; charges rounded in a file differ by less
 # The default schedule: charges first.
 COULOMB = (0.0, 0.25, 0.5, 0.75, 1.0, *[1.0] * 10)
 VDW = (*[0.0] * 5, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -324,11 +324,16 @@ def _lambdas(name: str, values: npt.ArrayLike, names: Sequence[str]) -> F64:
     return found
 
 
+def charge_change(system: Any) -> float:
+    """Net charge, e, of a system with an `alchemy` at lambda 1 less that at lambda 0."""
+    alchemy: Alchemy = system.alchemy
+    return float((alchemy.last_charges - system.charges[alchemy.atoms]).sum())
+
+
 def warn_of_charge(system: Any, remedy: str = "", stacklevel: int = 3) -> None:
     """Warns if the net charge of a system changes from lambda 0 to 1."""
-    alchemy: Alchemy = system.alchemy
-    change = float((alchemy.last_charges - system.charges[alchemy.atoms]).sum())
-    if abs(change) > _SAME_CHARGE:
+    change = charge_change(system)
+    if abs(change) > SAME_CHARGE:
         warnings.warn(
             f"the charge of the system changes by {change:+.3g} e: the free energy depends on the "
             f"size of the periodic box, and no correction is applied{remedy}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from .soft_cores import SoftCoreName
 from .system import System
 
 I32 = npt.NDArray[np.int32]
+Atoms: TypeAlias = str | Sequence[int] | npt.NDArray[np.integer[Any]]
 _CO_ION = (
     ". An ion of opposite charge that vanishes as well (a co-ion) keeps the charge: select it with "
     "the molecule, in each calculation of a cycle"
@@ -30,7 +31,7 @@ _CO_ION = (
 
 def decouple(
     system: System,
-    atoms: str | Sequence[int] | npt.NDArray[np.integer[Any]],
+    atoms: Atoms,
     coulomb: Sequence[float] = COULOMB,
     vdw: Sequence[float] = VDW,
     *,
@@ -76,9 +77,7 @@ def decouple(
         If there are no such atoms, some are already alchemical, the system has other restraints
         beside this one, or the lambdas are invalid.
     """
-    chosen = select(system, atoms) if isinstance(atoms, str) else _indices(system, atoms)
-    if len(chosen) == 0:
-        raise InputError(f"the selection {atoms!r} of alchemical atoms has no atoms")
+    chosen = chosen_atoms(system, atoms, "atoms", "alchemical atoms")
     if system.alchemy is not None:
         raise InputError("the system has alchemical atoms already")
     refuse_other_parts(system, "decoupled")
@@ -145,13 +144,23 @@ def _restrained(system: System, restraint: BoreschRestraint) -> System:
     return apply_boresch(system, restraint)
 
 
-def _indices(system: System, atoms: Any) -> npt.NDArray[np.integer[Any]]:
-    found: npt.NDArray[Any] = numbers("atoms", atoms, "indices of atoms")
-    if found.ndim != 1 or (found != found.astype(np.int64)).any():
-        raise InputError("atoms must be a selection, or indices of atoms")
-    if len(found) and (found.min() < 0 or found.max() >= system.atoms):
-        raise InputError(f"atoms names an atom that does not exist: there are {system.atoms}")
-    return found.astype(np.int64)
+def chosen_atoms(system: System, atoms: Atoms, name: str, plural: str) -> npt.NDArray[np.int64]:
+    """Indices of atoms that are given by a selection or by indices.
+
+    `name` is that of the argument, and `plural` what the atoms are, for the InputError if there are
+    no such atoms.
+    """
+    if isinstance(atoms, str):
+        found: npt.NDArray[Any] = select(system, atoms)
+    else:
+        found = numbers(name, atoms, "indices of atoms")
+        if found.ndim != 1 or (found != found.astype(np.int64)).any():
+            raise InputError(f"{name} must be a selection, or indices of atoms")
+        if len(found) and (found.min() < 0 or found.max() >= system.atoms):
+            raise InputError(f"{name} names an atom that does not exist: there are {system.atoms}")
+    if len(found) == 0:
+        raise InputError(f"the selection {atoms!r} of {plural} has no atoms")
+    return np.unique(found).astype(np.int64)
 
 
 def with_inner_pairs(system: System, atoms: I32) -> System:

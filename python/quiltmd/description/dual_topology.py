@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .alchemy import warn_of_charge
+from .co_ion import REMEDY, refuse_molecule, with_co_ion
+from .decoupling import chosen_atoms
 from .hybrid import inner_pairs_kept, merged
 from .hybrid_mapping import map_atoms
 from .hybrid_pairs import HybridTypes
@@ -38,12 +40,16 @@ class DualTopology:
     unique_first, unique_last:
         Of these the atoms that vanish or appear.  The others have a copy in the other molecule, and
         are as many, in the same order; "" if there are none.
+    co_ion:
+        Selection of ions whose charges change so that the net charge stays the same, as with
+        `hybrid`; "" if there are none.
     """
 
     first: str
     last: str
     unique_first: str = ""
     unique_last: str = ""
+    co_ion: str = ""
 
     def joined_to(self, system: System) -> DualHybrid:
         """The hybrid, with the default schedule; InputError if the selections make no sense."""
@@ -71,7 +77,11 @@ class DualTopology:
         lj_a, lj_b = (np.pad(table, (0, 1)) for table in (system.lj_a, system.lj_b))
         types = HybridTypes(lj_a, lj_b, a.lj_types, b.lj_types, len(system.lj_a))
         made = merged(*inner_pairs_kept(a, b, atoms), atoms, types, "keep")
-        warn_of_charge(made)
+        if self.co_ion:
+            ions = chosen_atoms(system, self.co_ion, "co_ion", "ions")
+            refuse_molecule(system, ions, np.union1d(first, second))
+            made = with_co_ion(made, _places(kept, ions))
+        warn_of_charge(made, REMEDY)
         copies = np.column_stack([common_first, common_last])
         return DualHybrid(made, system, kept, second[atoms.appearing], copies)
 

@@ -15,7 +15,8 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from .alchemy import NO_TYPE, Alchemy, Intramolecular, warn_of_charge
-from .decoupling import with_inner_pairs
+from .co_ion import REMEDY, refuse_molecule, with_co_ion
+from .decoupling import Atoms, chosen_atoms, with_inner_pairs
 from .hybrid_mapping import HybridMap, map_atoms
 from .hybrid_pairs import HybridTypes, hybrid_types
 from .hybrid_terms import hybrid_terms
@@ -46,6 +47,7 @@ def hybrid(
     alpha: float | None = None,
     least_sigma: float = 0.3,
     alpha_coulomb: float | None = None,
+    co_ion: Atoms | None = None,
 ) -> tuple[System, State]:
     """Makes a system in which lambda changes one molecule into another, for relative free energies.
 
@@ -74,6 +76,11 @@ def hybrid(
     soft_core, alpha, least_sigma, alpha_coulomb:
         Form and parameters of the soft cores of atoms that vanish or appear: see `Alchemy`.  By
         default charges have one as well, with the usual parameter (0.5 with "beutler").
+    co_ion:
+        If the molecules have different net charges: a selection (see `select`), or indices, of ions
+        of the first system.  Their charges change so that the net charge of the system stays the
+        same, by the same amount if there are several.  Without such ions a warning says that the
+        free energy depends on the size of the box.
 
     Returns
     -------
@@ -85,7 +92,8 @@ def hybrid(
     InputError
         If the mapping names an atom that does not exist, or names it twice.  If properties differ
         that cannot change: constraints, bonds or exclusions between mapped atoms, torsion maps,
-        virtual sites, or pair interactions without a combination rule.
+        virtual sites, or pair interactions without a combination rule.  If `co_ion` selects no
+        atoms, or atoms of the molecule, or both molecules have the same net charge.
     """
     (a, place), (b, place_b) = first, last
     schedule = {"coulomb": coulomb, "vdw": vdw, "bonded": bonded}
@@ -94,17 +102,18 @@ def hybrid(
     if not 0 <= state < len(vdw):
         raise InputError(f"there is no state {state}, only 0 to {len(vdw) - 1}")
     soft = SoftCores(soft_core, alpha, least_sigma, alpha_coulomb)
-    made = _made(a, SecondMolecule(b, place_b, mapping), schedule, state, soft)
+    made = _made(a, SecondMolecule(b, place_b, mapping, co_ion), schedule, state, soft)
     return made.system, State.start(made.system, made.place(place.positions), place.box)
 
 
 @dataclass(frozen=True)
 class SecondMolecule:
-    """What a system turns into: the arguments `last` and `mapping` of `hybrid`."""
+    """What a system turns into: the arguments `last`, `mapping` and `co_ion` of `hybrid`."""
 
     system: System
     state: State
     mapping: Mapping[Any, Any] | Sequence[Sequence[int]] | str | os.PathLike[str]
+    co_ion: Atoms | None = None
 
     def joined_to(self, system: System) -> Hybrid:
         """The system that turns into it, with the default schedule; InputError as for `hybrid`."""
@@ -138,7 +147,11 @@ def _made(
         refuse_other_parts(system, "made into a hybrid")
     atoms = map_atoms(a, b, read_mapping(second.mapping))
     made = merged(a, b, atoms, hybrid_types(a, b), "scale", schedule, state, soft)
-    warn_of_charge(made)
+    if second.co_ion is not None:
+        ions = chosen_atoms(a, second.co_ion, "co_ion", "ions")
+        refuse_molecule(a, ions, np.flatnonzero(atoms.is_mapped | atoms.is_unique))
+        made = with_co_ion(made, ions)
+    warn_of_charge(made, REMEDY)
     return Hybrid(made, a, second, atoms)
 
 

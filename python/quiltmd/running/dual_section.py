@@ -22,6 +22,11 @@ class DualSection(Section):
     unique_last: str = Field(
         default="", description="Selection of the atoms of `last` that appear."
     )
+    co_ion: str = Field(
+        default="",
+        description="If the molecules have different net charges: selection of ions whose charges "
+        "change so that the net charge stays the same; empty: none.",
+    )
 
     def build(self) -> DualTopology:
         """What the topology of [system] has twice."""

@@ -31,11 +31,17 @@ class SecondSection(Section):
         default=(), description="Macros to define for a GROMACS topology: NAME or NAME=value."
     )
 
+    co_ion: str = Field(
+        default="",
+        description="If the molecules have different net charges: selection of ions of [system] "
+        "whose charges change so that the net charge stays the same; empty: none.",
+    )
+
     def load(self, **settings: Any) -> SecondMolecule:
         """The molecule, alone; settings as for `quiltmd.load`."""
         own: dict[str, Any] = {"parameters": self.parameters, "defines": self.defines}
         alone = load(self.topology, self.coordinates, box=(), **own, **settings)
-        return SecondMolecule(*alone, self.mapping)
+        return SecondMolecule(*alone, self.mapping, self.co_ion or None)
 
     def input_files(self) -> dict[str, Path]:
         """Every input by a name of its own."""
@@ -61,4 +67,5 @@ class SecondSection(Section):
             "files": {name: file_hash(file) for name, file in self.input_files().items()},
             "includes": [file_hash(file) for file in included],
             "defines": list(self.defines),
+            **({"co_ion": self.co_ion} if self.co_ion else {}),
         }

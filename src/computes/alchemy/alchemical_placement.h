@@ -2,6 +2,8 @@
 // Which pairs of alchemical atoms are computed here: written once, for hosts and GPUs; runs when lists are built.
 #pragma once
 
+#include <cmath>
+
 #include "computes/alchemy/operations.h"
 #include "computes/bonded/term_placement.h"
 
@@ -51,6 +53,18 @@ class AlchemicalPlacer {
     const Float4 atom = op_.slots.local[m.atom & kSlotMask];
     const Vec3f shift = op_.grid.shifts[m.atom >> kSlotBits] - op_.grid.shifts[m.code];
     return Vec3f{atom.x, atom.y, atom.z} + shift;
+  }
+
+  // Whether an atom of this cluster may be within reach of the alchemical one, which is at `from`.
+  QMD_HD bool may_reach(const Vec3f& from, int cluster) const {
+    constexpr float kRounding = 1e-5f;  // of bounds, nm
+    const ClusterBounds& box = op_.bounds[cluster];
+    float gap2 = 0;
+    for (int d = 0; d < 3; ++d) {
+      const float gap = std::fabs(from[d] - box.centre[d]) - box.half[d] - kRounding;
+      if (gap > 0) gap2 += gap * gap;
+    }
+    return gap2 < op_.reach * op_.reach;
   }
 
   // Whether atom `slot` of the patch is within reach of the alchemical one, which is at `from`, and the two have

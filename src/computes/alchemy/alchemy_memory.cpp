@@ -164,6 +164,7 @@ PlaceAlchemy AlchemyMemory::place_alchemy() const {
   op.excluded_charges = excluded_.data();
   op.excluded_pairs = static_cast<int>(excluded_.size());
   op.slots = slots_.slots();
+  op.bounds = slots_.bounds.data();
   op.patches = slots_.patches.data();
   op.grid = slots_.grid_view();
   op.conditions = slots_.conditions.data();

@@ -20,8 +20,9 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kPlacers = 256, kPlacingWarps = kPlacers / kWarp;
-constexpr int kThreads = 64, kWarps = kThreads / kWarp;  // small blocks find room beside others
+// Small blocks find room beside others: pair lists are built at the same time, and forces in steps.
+constexpr int kPlacers = 64, kPlacingWarps = kPlacers / kWarp;
+constexpr int kThreads = 64, kWarps = kThreads / kWarp;
 constexpr int kBlocksPerProcessor = 16;  // at most; warps take one group of pairs after the other
 
 // ---- Placement -----------------------------------------------------------------------------
@@ -61,16 +62,56 @@ __device__ __forceinline__ void list(const PlaceAlchemy& op, const AlchemicalPla
   op.placed.near[place + lane] = pair;
 }
 
+// Pairs that a warp has found, one after the other in memory: at most those of a warp, and what is found next.
+struct Queue {
+  Waiting* pairs;
+  int count;
+};
+
+// The next pair of each lane that has one; all lanes of the warp. Whole warps of pairs are listed.
+__device__ __forceinline__ void append(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
+                                       Queue& queue, bool has, const Waiting& pair) {
+  const unsigned lanes = __ballot_sync(kAllLanes, has), lane = threadIdx.x % kWarp;
+  if (has) queue.pairs[queue.count + __popc(lanes & ((1u << lane) - 1))] = pair;
+  queue.count += __popc(lanes);
+  __syncwarp();
+  if (queue.count < kWarp) return;
+  queue.count -= kWarp;
+  list(op, placer, queue.pairs + queue.count, kWarp);
+  __syncwarp();
+}
+
+// The pairs of one meeting; all lanes of a warp. Each looks at the bounds of one cluster, then at an atom of
+// one of four clusters that may have some within reach.
+__device__ __forceinline__ void place_meeting(const PlaceAlchemy& op,
+                                              const AlchemicalPlacer& placer,
+                                              const Meeting& meeting, Queue& queue) {
+  const PlacedPatch patch = op.patches[meeting.patch];
+  const Vec3f from = placer.from_patch(meeting);
+  const int lane = static_cast<int>(threadIdx.x % kWarp), clusters = clusters_of(patch);
+  for (int base = 0; base < clusters; base += kWarp) {
+    const int first = patch.start / kClusterSize + base;
+    const bool reaches = base + lane < clusters && placer.may_reach(from, first + lane);
+    for (unsigned near = __ballot_sync(kAllLanes, reaches); near != 0;) {
+      int cluster = -1;
+      for (int quarter = 0; quarter < kWarp / kClusterSize; ++quarter, near &= near - 1)
+        if (lane / kClusterSize == quarter) cluster = __ffs(static_cast<int>(near)) - 1;
+      const int slot = (first + cluster) * kClusterSize + lane % kClusterSize;
+      const bool meets =
+          cluster >= 0 && slot < patch.start + patch.atoms && placer.meet(meeting, from, slot);
+      append(op, placer, queue, meets, {meeting.atom, meeting.entry_of(slot)});
+    }
+  }
+}
+
 // The pairs that an alchemical atom has in one of every kBlocksOfAtom meetings, from `part` on; all threads of a
 // block.
 __device__ __forceinline__ void place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer,
                                             int atom, int part) {
   __shared__ Meeting meetings[kPlacers];
-  // Fewer than a warp's, and what it finds next; then what is left over in all.
-  __shared__ Waiting queues[kPlacingWarps][2 * kWarp], rest[kPlacers];
+  __shared__ Waiting queues[kPlacingWarps][2 * kWarp], rest[kPlacers];  // left over in all
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp, warp = thread / kWarp;
-  Waiting* const queue = queues[warp];
-  int waiting = 0;
+  Queue queue{queues[warp], 0};
   constexpr int kBlocks = PlaceAlchemy::kBlocksOfAtom;
   for (int first = part; first < placer.meetings_of_one(); first += kBlocks * kPlacers) {
     Meeting own;
@@ -80,29 +121,12 @@ __device__ __forceinline__ void place_pairs(const PlaceAlchemy& op, const Alchem
     const int place = block_sum(found ? 1 : 0, &count);
     if (found) meetings[place] = own;
     __syncthreads();
-    for (int m = warp; m < count; m += kPlacingWarps) {
-      const Meeting meeting = meetings[m];
-      const PlacedPatch patch = op.patches[meeting.patch];
-      const Vec3f from = placer.from_patch(meeting);
-      for (int begin = 0; begin < patch.atoms; begin += kWarp) {
-        const int slot = patch.start + begin + lane;
-        const bool near = begin + lane < patch.atoms && placer.meet(meeting, from, slot);
-        const unsigned nears = __ballot_sync(kAllLanes, near);
-        const int at = waiting + __popc(nears & ((1u << lane) - 1));
-        if (near) queue[at] = {meeting.atom, meeting.entry_of(slot)};
-        waiting += __popc(nears);
-        __syncwarp();
-        if (waiting < kWarp) continue;
-        waiting -= kWarp;
-        list(op, placer, queue + waiting, kWarp);
-        __syncwarp();
-      }
-    }
+    for (int m = warp; m < count; m += kPlacingWarps) place_meeting(op, placer, meetings[m], queue);
     __syncthreads();
   }
   int left;
-  const int before = block_sum(lane < waiting ? 1 : 0, &left);
-  if (lane < waiting) rest[before] = queue[lane];
+  const int before = block_sum(lane < queue.count ? 1 : 0, &left);
+  if (lane < queue.count) rest[before] = queue.pairs[lane];
   __syncthreads();
   const int begin = warp * kWarp;
   if (begin < left) list(op, placer, rest + begin, min(left - begin, kWarp));

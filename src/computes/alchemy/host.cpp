@@ -16,21 +16,36 @@
 namespace quiltmd {
 namespace {
 
-// Number of pairs of an alchemical atom after those before it; pairs for which there is room are written.
+// Number of pairs of a meeting with the atoms of a cluster after those before it; pairs for which there is room
+// are written.
+int place_cluster(const PlaceAlchemy& op, const AlchemicalPlacer& placer, const Meeting& meeting,
+                  int cluster, int before) {
+  int count = before;
+  const PlacedPatch& patch = op.patches[meeting.patch];
+  const Vec3f from = placer.from_patch(meeting);
+  if (!placer.may_reach(from, cluster)) return count;
+  const int first = cluster * kClusterSize;
+  const int end = std::min(first + kClusterSize, patch.start + patch.atoms);
+  for (int slot = first; slot < end; ++slot) {
+    if (!placer.meet(meeting, from, slot)) continue;
+    const PlacedPair pair = placer.near_pair(meeting.atom, meeting.entry_of(slot));
+    if (pair.core == Core::kNoPair) continue;
+    if (count < op.placed.near_capacity) op.placed.near[count] = pair;
+    ++count;
+  }
+  return count;
+}
+
+// Number of pairs of an alchemical atom after those before it.
 int place_pairs(const PlaceAlchemy& op, const AlchemicalPlacer& placer, int atom, int before) {
   int count = before;
   for (int which = 0; which < placer.meetings_of_one(); ++which) {
     Meeting meeting;
     if (!placer.find_meeting(atom, which, meeting)) continue;
     const PlacedPatch& patch = op.patches[meeting.patch];
-    const Vec3f from = placer.from_patch(meeting);
-    for (int slot = patch.start; slot < patch.start + patch.atoms; ++slot) {
-      if (!placer.meet(meeting, from, slot)) continue;
-      const PlacedPair pair = placer.near_pair(meeting.atom, meeting.entry_of(slot));
-      if (pair.core == Core::kNoPair) continue;
-      if (count < op.placed.near_capacity) op.placed.near[count] = pair;
-      ++count;
-    }
+    const int first = patch.start / kClusterSize;
+    for (int cluster = first; cluster < first + clusters_of(patch); ++cluster)
+      count = place_cluster(op, placer, meeting, cluster, count);
   }
   return count;
 }

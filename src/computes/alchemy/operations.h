@@ -8,6 +8,7 @@
 #include "computes/lists/operations.h"
 #include "decomposition/conditions.h"
 #include "decomposition/faults.h"
+#include "decomposition/operations.h"
 #include "decomposition/slots.h"
 
 namespace quiltmd {
@@ -72,6 +73,7 @@ struct PlaceAlchemy {
   const ChargeProduct* excluded_charges;  // of a mesh, to be subtracted
   int excluded_pairs;
   Slots slots;
+  const ClusterBounds* bounds;
   const PlacedPatch* patches;
   GridView grid;
   const Conditions* conditions;
@@ -84,7 +86,7 @@ struct PlaceAlchemy {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, atoms, full, exclusions, a, b, excluded_atoms, excluded_rows, excluded_charges);
-    QMD_USES(kRead, slots.patch, slots.local, slots.atom, patches, grid);
+    QMD_USES(kRead, slots.patch, slots.local, slots.atom, bounds, patches, grid);
     QMD_USES(kRead, conditions, slot_of_atom, placed_index, computed_here, extent(step, 1));
     QMD_USES(kWrite, placed.near, placed.excluded);
     QMD_USES(kReadWrite, placed.counts);

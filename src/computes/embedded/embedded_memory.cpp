@@ -66,27 +66,16 @@ int64_t* EmbeddedMemory::energy(Energies energies) const {
 }
 
 EmbeddedLists EmbeddedMemory::pairs(Part part, int list_age) const {
-  const ListRange range = lists_.range(part);
-  EmbeddedLists op{};
-  op.slots = slots_.slots();
-  op.slot_capacity = slots_.capacity();
-  op.lists = lists_.lists.data();
-  op.first = range.first;
-  op.end = range.end;
-  op.capacity = range.capacity;
-  op.shells = lists_.shells(list_age);
-  op.entries = lists_.entries.data();
-  op.masks = lists_.masks.data();
-  op.shifts = slots_.grid_view().shifts;
-  op.codes = slots_.grid_view().codes;
-  op.type_of_slot = types_.data();
-  op.slopes = slopes_.data();
-  op.rows = rows_.data();
-  op.types = embedded_.types;
-  op.intervals = embedded_.points() - 1;
-  op.cutoff2 = static_cast<float>(embedded_.cutoff * embedded_.cutoff);
-  op.per_spacing = static_cast<float>(1 / embedded_.spacing);
-  return op;
+  return {lists_.view(part, list_age),
+          slots_.grid_view().shifts,
+          slots_.grid_view().codes,
+          types_.data(),
+          slopes_.data(),
+          rows_.data(),
+          embedded_.types,
+          embedded_.points() - 1,
+          static_cast<float>(embedded_.cutoff * embedded_.cutoff),
+          static_cast<float>(1 / embedded_.spacing)};
 }
 
 EmbedAtoms EmbeddedMemory::embed_atoms(Energies energies) const {

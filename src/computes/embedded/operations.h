@@ -28,17 +28,8 @@ struct PlaceTypes {
   }
 };
 
-// Lists [first, end), `capacity` of them at most, up to some shells, and the tables of pairs.
-struct EmbeddedLists {
-  Slots slots;
-  int slot_capacity;
-  const PairList* lists;
-  int first;
-  const int32_t* end;
-  int capacity;
-  EvaluatedShells shells;
-  const uint32_t* entries;
-  const uint8_t* masks;
+// Lists, and the tables of pairs.
+struct EmbeddedLists : ListView {
   const Vec3f* shifts;
   int codes;  // number of shifts
   const int32_t* type_of_slot;
@@ -60,9 +51,9 @@ struct EmbeddedLists {
   Numbers numbers() const { return {type_of_slot, slopes}; }
 
   void memory(MemoryUses& uses, Access access) const {
-    uses.note(access, "slots.local, slots.atom, lists, entries, masks", slots.local, slots.atom,
-              lists, entries, masks);
-    uses.note(access, "shifts, type_of_slot, slopes, rows", shifts, type_of_slot, slopes, rows);
+    note_lists(uses, access);
+    uses.note(access, "slots.atom, shifts, type_of_slot, slopes, rows", slots.atom, shifts,
+              type_of_slot, slopes, rows);
   }
 };
 
@@ -73,7 +64,7 @@ struct EmbeddedDensities {
   int64_t* sums;  // by slot
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, pairs, extent(pairs.end, 1));
+    QMD_USES(kRead, pairs);
     QMD_USES(kAdd, sums);
     QMD_USES(kNone, pairs.slots);
   }
@@ -107,7 +98,7 @@ struct EmbeddedForces {
   int64_t* energy;  // null: forces only
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, pairs, extent(pairs.end, 1));
+    QMD_USES(kRead, pairs);
     QMD_USES(kAdd, pairs.slots.force, energy);
     QMD_USES(kNone, pairs.slots);
   }

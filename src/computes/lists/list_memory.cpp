@@ -152,14 +152,21 @@ BuildLists ListMemory::build_lists() const {
   return op;
 }
 
-ListRange ListMemory::range(Part part, Share share) const {
+ListView ListMemory::view(Part part, int list_age, Share share) const {
   const bool interior = part == Part::kInterior;
   const size_t room = interior ? interior_room_ : boundary_room_;
   const auto place = [room](double fraction) {
     return static_cast<int>(fraction * static_cast<double>(room));
   };
-  return {(interior ? 0 : static_cast<int>(interior_room_)) + place(share.from),
-          place(share.to) - place(share.from), list_ranges.data() + (interior ? 1 : 3)};
+  return {slots_.slots(),
+          slots_.capacity(),
+          lists.data(),
+          (interior ? 0 : static_cast<int>(interior_room_)) + place(share.from),
+          list_ranges.data() + (interior ? 1 : 3),
+          place(share.to) - place(share.from),
+          setup_.ages.shells[static_cast<size_t>(list_age)],
+          entries.data(),
+          masks.data()};
 }
 
 }  // namespace quiltmd

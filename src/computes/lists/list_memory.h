@@ -24,12 +24,6 @@ struct ListSetup {
 // Lists whose patches are all owned; and those that need proxies.
 enum class Part { kInterior, kBoundary };
 
-// Lists of a part, as kernels are launched for them.
-struct ListRange {
-  int first, capacity;
-  const int32_t* end;  // in device memory
-};
-
 class ListMemory final : public Rebuilt {
  public:
   ListMemory(const SlotMemory& slots, ListSetup setup);
@@ -43,13 +37,10 @@ class ListMemory final : public Rebuilt {
   BuildLists build_lists() const;
 
   bool has(Part part) const { return part == Part::kInterior || compute_count_ > interior_; }
-  // A share is a fraction of the room for lists, most of which is used. Where lists are in order of length,
-  // the first shares have the longest lists.
-  ListRange range(Part part, Share share = {}) const;
-  // The shells that may hold pairs within the cutoff when lists are of this age.
-  EvaluatedShells shells(int list_age) const {
-    return setup_.ages.shells[static_cast<size_t>(list_age)];
-  }
+  // Lists of a part, up to the shells that may hold pairs within the cutoff when lists are of this age. A share is a
+  // fraction of the room for lists, most of which is used. Where lists are in order of length, the first shares have
+  // the longest lists.
+  ListView view(Part part, int list_age, Share share = {}) const;
 
   // Largest distance between the atoms of listed pairs, nm.
   double reach() const { return setup_.ages.reach[kShells - 1]; }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "decomposition/slots.h"
 #include "math/macros.h"
 
 namespace quiltmd {
@@ -41,6 +42,24 @@ struct alignas(16) PairList {  // a GPU reads the first four words at once
   QMD_HD int apart_begin() const { return within[kChargeShells - 1]; }
   QMD_HD int apart(EvaluatedShells shells) const {
     return shells.last_apart < 0 ? 0 : within[shells.last_apart] - apart_begin();
+  }
+};
+
+// Lists [first, end), `capacity` of them at most, up to some shells: what operations that evaluate lists begin with.
+struct ListView {
+  Slots slots;
+  int slot_capacity;
+  const PairList* lists;
+  int first;
+  const int32_t* end;  // in device memory
+  int capacity;
+  EvaluatedShells shells;
+  const uint32_t* entries;
+  const uint8_t* masks;
+
+  void note_lists(MemoryUses& uses, Access access) const {
+    uses.note(access, "slots.local, lists, extent(end, 1), entries, masks", slots.local, lists,
+              extent(end, 1), entries, masks);
   }
 };
 

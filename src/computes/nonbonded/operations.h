@@ -8,20 +8,10 @@
 
 namespace quiltmd {
 
-// Evaluate lists [first, end), `capacity` of them at most, up to some shells: forces into slots.force, and
-// energies (kPairForm, kCoulombDirect) where `energy` is not null. Further shells, which hold only pairs
-// beyond the cutoff, would not change a bit.
-struct PairForces {
+// Evaluate lists: forces into slots.force, and energies (kPairForm, kCoulombDirect) where `energy` is not null.
+// Further shells, which hold only pairs beyond the cutoff, would not change a bit.
+struct PairForces : ListView {
   static constexpr const char* kName = "pair_forces";
-  Slots slots;
-  int slot_capacity;
-  const PairList* lists;
-  int first;
-  const int32_t* end;  // in device memory
-  int capacity;
-  EvaluatedShells shells;
-  const uint32_t* entries;
-  const uint8_t* masks;
   const uint8_t* long_exclusion_masks;
   const Vec3f* shifts;
   int codes;   // number of shifts
@@ -35,8 +25,8 @@ struct PairForces {
   const Float2* numbers() const { return slots.pair_numbers; }
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.pair_numbers, lists, extent(end, 1), entries, masks,
-             long_exclusion_masks, shifts, table);
+    note_lists(uses, Access::kRead);
+    QMD_USES(kRead, slots.pair_numbers, long_exclusion_masks, shifts, table);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, slots);
   }

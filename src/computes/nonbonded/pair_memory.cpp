@@ -28,25 +28,14 @@ std::vector<Work> PairMemory::step_work(Energies energies) {
 }
 
 PairForces PairMemory::pair_forces(Part part, Energies energies, int list_age, Share share) const {
-  const ListRange range = lists_.range(part, share);
-  PairForces op{};
-  op.slots = slots_.slots();
-  op.slot_capacity = slots_.capacity();
-  op.lists = lists_.lists.data();
-  op.first = range.first;
-  op.end = range.end;
-  op.capacity = range.capacity;
-  op.shells = lists_.shells(list_age);
-  op.entries = lists_.entries.data();
-  op.masks = lists_.masks.data();
-  op.long_exclusion_masks = lists_.long_exclusion_masks.data();
-  op.shifts = slots_.grid_view().shifts;
-  op.codes = slots_.grid_view().codes;
-  op.pieces = pieces_;
-  op.parameters = parameters_;
-  op.table = table_.data();
-  op.energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
-  return op;
+  return {lists_.view(part, list_age, share),
+          lists_.long_exclusion_masks.data(),
+          slots_.grid_view().shifts,
+          slots_.grid_view().codes,
+          pieces_,
+          parameters_,
+          table_.data(),
+          energies == Energies::kAdd ? slots_.energy.data() : nullptr};
 }
 
 }  // namespace quiltmd

@@ -10,17 +10,9 @@
 
 namespace quiltmd {
 
-// Lists [first, end), `capacity` of them at most, up to some shells: forces, and energy and virial if requested.
-struct EvaluatePairExpression {
+// Forces of the pairs of lists, and energy and virial if requested.
+struct EvaluatePairExpression : ListView {
   static constexpr const char* kName = "evaluate_pair_expression";
-  Slots slots;
-  const PairList* lists;
-  int first;
-  const int32_t* end;
-  int capacity;
-  EvaluatedShells shells;
-  const uint32_t* entries;
-  const uint8_t* masks;
   const Vec3d* exact_shifts;
   const Vec3f* shifts;  // likewise, in single precision, and their number, on GPUs
   int codes;
@@ -39,8 +31,9 @@ struct EvaluatePairExpression {
   Faults* faults;  // blowup where a pair has no finite energy or force
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, slots.low, slots.atom, lists, extent(end, 1), entries, masks);
-    QMD_USES(kRead, exact_shifts, shifts, constants, parameters, first_sets, second_sets);
+    note_lists(uses, Access::kRead);
+    QMD_USES(kRead, slots.low, slots.atom, exact_shifts, shifts, constants, parameters, first_sets,
+             second_sets);
     QMD_USES(kRead, program.steps, program.outputs, program.tables, extent(step, 1));
     QMD_USES(kAdd, slots.force, energy);
     Faults::reports(uses, faults);

@@ -50,16 +50,8 @@ std::vector<Work> PairExpressionMemory::step_work(Energies energies) {
 
 EvaluatePairExpression PairExpressionMemory::evaluate(const Force& force, Part part, int list_age,
                                                       Energies energies) const {
-  const ListRange range = lists_.range(part);
   EvaluatePairExpression op{};
-  op.slots = slots_.slots();
-  op.lists = lists_.lists.data();
-  op.first = range.first;
-  op.end = range.end;
-  op.capacity = range.capacity;
-  op.shells = lists_.shells(list_age);
-  op.entries = lists_.entries.data();
-  op.masks = lists_.masks.data();
+  static_cast<ListView&>(op) = lists_.view(part, list_age);
   op.exact_shifts = slots_.grid_view().exact_shifts;
   op.shifts = slots_.grid_view().shifts;
   op.codes = slots_.grid_view().codes;

@@ -27,7 +27,7 @@ template <From kFrom, class Op>
 __device__ __forceinline__ Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
   if constexpr (kFrom == From::kCoefficients)
-    local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
+    local.w = op.box->coefficient_factor * op.coefficients[slot];
   return local;
 }
 
@@ -357,6 +357,21 @@ void gather_forces_directly(const GatherForcesDirectly& op, CudaContext& context
   gather_by(choose_pieces(op.gather.grid, op.gather.patch_count, context), op, op.gather, context);
 }
 
+static __global__ void __launch_bounds__(kThreads)
+    place_coefficients_kernel(const __grid_constant__ PlaceCoefficients op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int slot = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+  if (slot < min(*op.slot_count, op.slot_capacity)) place_coefficient(op, slot);
+}
+
+static void place_coefficients(const PlaceCoefficients& op, CudaContext& context) {
+  launch(context,
+         {PlaceCoefficients::kName, blocks_for(op.slot_capacity, kThreads), kThreads, 0,
+          Start::kEarly},
+         place_coefficients_kernel, op);
+}
+
 static __global__ void put_box_on_mesh_kernel(const __grid_constant__ PutBoxOnMesh op,
                                               LaunchTimes* times) {
   const Timed timed(times);
@@ -369,6 +384,7 @@ static void put_box_on_mesh(const PutBoxOnMesh& op, CudaContext& context) {
 }
 
 void add_pme_kernels(CudaKernels& table) {
+  table.add<PlaceCoefficients, place_coefficients>();
   table.add<SpreadCharges, spread_charges>();
   table.add<TransformPlanes, transform_planes>();
   table.add<ConvolveLines, convolve_lines>();

@@ -8,6 +8,7 @@
 
 namespace quiltmd {
 
+void place_coefficients(const PlaceCoefficients& op, ThreadGroup& threads);
 void spread_charges(const SpreadCharges& op, ThreadGroup& threads);
 void transform_planes(const TransformPlanes& op, ThreadGroup& threads);
 void convolve_lines(const ConvolveLines& op, ThreadGroup& threads);

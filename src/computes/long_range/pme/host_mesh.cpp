@@ -81,7 +81,7 @@ HWY_INLINE void consecutive(const MeshFrame& frame, int d, int last, int n, int*
 template <class Op>
 HWY_INLINE Float4 load_atom(const Op& op, int slot) {
   Float4 local = op.slots.local[slot];
-  if (op.coefficients) local.w = op.box->coefficient_factor * op.coefficients[op.slots.atom[slot]];
+  if (op.coefficients) local.w = op.box->coefficient_factor * op.coefficients[slot];
   return local;
 }
 

@@ -44,12 +44,12 @@ MeshMemory::MeshMemory(const SlotMemory& slots, const MeshSettings& mesh)
   if (of == MeshOf::kDispersion) put_dispersion_on_grid();
   if (of == MeshOf::kChargeChange) put_change_on_grid();
   if (of == MeshOf::kCharges && slots.system.alchemy)
-    coefficients_ = make_.room<float>(slots.system.charges.size());
+    of_atom_ = make_.room<float>(slots.system.charges.size());
 }
 
 void MeshMemory::take_lambdas(const Lambdas& lambdas) {
   if (of == MeshOf::kCharges && slots_.system.alchemy)
-    coefficients_.upload(as_kernels_have(charges_at(slots_.system, lambdas)));
+    of_atom_.upload(as_kernels_have(charges_at(slots_.system, lambdas)));
 }
 
 // Charges are linear in lambda.
@@ -57,7 +57,7 @@ void MeshMemory::put_change_on_grid() {
   const std::vector<double> first = charges_at(slots_.system, {});
   std::vector<double> change = charges_at(slots_.system, {{1}});
   for (size_t a = 0; a < change.size(); ++a) change[a] -= first[a];
-  coefficients_ = make_.filled(as_kernels_have(change));
+  of_atom_ = make_.filled(as_kernels_have(change));
   first_energy_ = AlchemicalSums::kMesh;
 }
 
@@ -67,7 +67,7 @@ void MeshMemory::put_dispersion_on_grid() {
   const double scale =
       largest > 0 ? std::exp2(std::floor(std::log2(kLargestCoefficient / largest))) : 1;
   for (double& one : c) one *= scale;
-  coefficients_ = make_.filled(std::vector<float>(c.begin(), c.end()));
+  of_atom_ = make_.filled(std::vector<float>(c.begin(), c.end()));
   strength_ /= scale * scale;
 }
 
@@ -82,6 +82,13 @@ void MeshMemory::update_grid() {
 
 PutBoxOnMesh MeshMemory::update_box() {
   return {slots_.conditions.data(), {grid.nx, grid.ny, grid.nz}, of, box_.data()};
+}
+
+// The room for slots may have grown since the last rebuild.
+PlaceCoefficients MeshMemory::place_coefficients() {
+  make_.grow(coefficients_, slots_.room.owned_slots);
+  return {of_atom_.data(), slots_.atom.data(), slots_.owned_slots.data(), slots_.owned_capacity(),
+          coefficients_.data()};
 }
 
 SpreadCharges MeshMemory::spread_charges() const {

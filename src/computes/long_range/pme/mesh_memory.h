@@ -24,6 +24,9 @@ class MeshMemory {
   // Charges are those at these lambdas from here on, where some are alchemical.
   void take_lambdas(const Lambdas& lambdas);
 
+  // Whether what is on the mesh are not the charges of pair kernels. If so, each rebuild places it.
+  bool has_coefficients() const { return of_atom_.size() > 0; }
+  PlaceCoefficients place_coefficients();
   PutBoxOnMesh update_box();  // changed by a barostat on the device
 
   SpreadCharges spread_charges() const;
@@ -81,7 +84,8 @@ class MeshMemory {
   Buffer<float> potential;
 
  private:
-  Buffer<float> moduli_[3], coefficients_;
+  Buffer<float> moduli_[3];
+  Buffer<float> of_atom_, coefficients_;  // by internal index, and by slot
   Buffer<BoxOnMesh> box_;
   std::map<std::vector<int32_t>, Buffer<int32_t>> number_lists_;
   Buffer<SpectrumOf> line_homes_, plane_homes_;

@@ -40,7 +40,7 @@ QMD_HD double potential_at(const SumPotential& op, const Vec3d& position) {
 // Contribution of the atom of a slot to the sum, in fixed point.
 template <int Order>
 QMD_HD int64_t potential_energy_of(const SumPotential& op, int slot) {
-  const double coefficient = op.coefficients[op.slots.atom[slot]];
+  const double coefficient = op.coefficients[slot];
   if (coefficient == 0) return 0;
   return to_fixed(coefficient * potential_at<Order>(op, op.slots.position[slot]), kEnergyScale);
 }

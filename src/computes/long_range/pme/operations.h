@@ -38,6 +38,27 @@ struct GridRange {
   int first, count;
 };
 
+// When atoms have been laid out: of each owned atom what is on a mesh, where that is not the charge that pair
+// kernels have. Spreading and gathering read it with the position.
+struct PlaceCoefficients {
+  static constexpr const char* kName = "place_coefficients";
+  const float* of_atom;  // internal index
+  const int32_t* atom;   // by slot, -1 for padding
+  const int32_t* slot_count;
+  int slot_capacity;
+  float* coefficients;  // by slot
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, of_atom, atom, extent(slot_count, 1));
+    QMD_USES(kWrite, coefficients);
+  }
+};
+
+QMD_HD void place_coefficient(const PlaceCoefficients& op, int slot) {
+  const int32_t atom = op.atom[slot];
+  op.coefficients[slot] = atom < 0 ? 0 : op.of_atom[atom];
+}
+
 // Add the charges of the atoms in clusters [0, clusters) to the grid (fixed point, kChargeScale
 // units per unit of local.w), which the caller has cleared.
 struct SpreadCharges {
@@ -52,11 +73,10 @@ struct SpreadCharges {
   int32_t* charges;
   WindowPolynomials window;
   const float*
-      coefficients;  // by atom, of what is on the mesh; null: charges as kernels of pairs have them
+      coefficients;  // by slot, of what is on the mesh; null: charges as kernels of pairs have them
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, box, slots.local, patches, slot_count, coefficients);
-    if (coefficients) QMD_USES(kRead, slots.atom);
     QMD_USES(kAdd, charges);
     QMD_USES(kNone, slots);
   }
@@ -191,7 +211,6 @@ struct GatherForces {
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, box, slots.local, patches, slot_count, potential, coefficients);
-    if (coefficients) QMD_USES(kRead, slots.atom);
     if (of == MeshOf::kDispersion)
       QMD_USES(kReadWrite, slots.long_range);
     else
@@ -211,11 +230,11 @@ struct SumPotential {
   int patch_count;
   const float* potential;
   WindowPolynomials window;
-  const float* coefficients;  // by atom
+  const float* coefficients;  // by slot
   int64_t* sum;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, box, slots.position, slots.atom, patches, potential, coefficients);
+    QMD_USES(kRead, box, slots.position, patches, potential, coefficients);
     QMD_USES(kAdd, extent(sum, 1));
     QMD_USES(kNone, slots);
   }
