@@ -13,6 +13,8 @@
 // another kernel touches, or reads what its predecessor writes or another kernel that may still run.
 // A kernel may call release_next() to let such a successor be placed on the machine sooner. Where it
 // calls that before its own wait, even its predecessor may still run when the successor starts.
+// In a recording all this holds for every kernel that it waits for, those of other streams included, not only for
+// its predecessor in the stream: their edges in the graph are of the same kind.
 #pragma once
 
 #include <cstdint>
