@@ -6,7 +6,7 @@
 
 Charges of the molecule are parameter offsets of a NonbondedForce, its Lennard-Jones interactions
 with water a CustomNonbondedForce with the soft core of docs/theory/alchemy.md; pairs inside the
-molecule are exceptions, which keep their interactions.  First the energies of all states are
+molecule are exceptions, which keep their interactions.  First the energies of four states are
 compared with those of Quilt at one configuration.  Then each state is simulated for the same part
 of the time (4 fs steps, heavier hydrogens, 298.15 K, 1.01325 bar), and MBAR estimates the free
 energy.  Only for molecules whose atoms are all at most three bonds apart.
@@ -41,7 +41,14 @@ SOFT = (
 STEP, SAMPLE = 0.004, 250  # ps; steps between samples
 
 
-def tail_energy(force: Any, positions: Any, box: Any) -> float:
+def context_on(platform: str, precision: str, system: Any, integrator: Any) -> Any:
+    """A context; only some platforms have precisions."""
+    properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
+    where = openmm.Platform.getPlatformByName(platform)
+    return openmm.Context(system, integrator, where, properties)
+
+
+def tail_energy(force: Any, positions: Any, box: Any, platform: str) -> float:
     """Energy of the tail correction of a NonbondedForce, kJ/mol."""
     energies = []
     for corrected in (True, False):
@@ -52,15 +59,14 @@ def tail_energy(force: Any, positions: Any, box: Any) -> float:
         alone.addForce(own)
         for _ in range(own.getNumParticles()):
             alone.addParticle(1.0)
-        reference = openmm.Platform.getPlatformByName("Reference")
-        context = openmm.Context(alone, openmm.VerletIntegrator(0.001), reference)
+        context = context_on(platform, "double", alone, openmm.VerletIntegrator(0.001))
         context.setPositions(positions)
         found = context.getState(getEnergy=True).getPotentialEnergy()
         energies.append(found.value_in_unit(unit.kilojoule_per_mole))
     return float(energies[0] - energies[1])
 
 
-def hydrated(topology: Path, coordinates: Path, solute: int) -> tuple[Any, Any, Any]:
+def hydrated(topology: Path, coordinates: Path, solute: int, platform: str) -> tuple[Any, Any, Any]:
     """System with the parameters lambda_coulomb and lambda_vdw, positions and box vectors."""
     places = app.GromacsGroFile(str(coordinates))
     top = app.GromacsTopFile(str(topology), periodicBoxVectors=places.getPeriodicBoxVectors())
@@ -76,7 +82,7 @@ def hydrated(topology: Path, coordinates: Path, solute: int) -> tuple[Any, Any, 
     plain.setUseDispersionCorrection(True)
     plain.setEwaldErrorTolerance(1e-5)
     box, positions = top.topology.getPeriodicBoxVectors(), places.getPositions(asNumpy=True)
-    before = tail_energy(plain, positions, box)
+    before = tail_energy(plain, positions, box, platform)
     plain.addGlobalParameter("lambda_coulomb", 0.0)
     soft = openmm.CustomNonbondedForce(SOFT)
     soft.addGlobalParameter("lambda_vdw", 0.0)
@@ -89,7 +95,7 @@ def hydrated(topology: Path, coordinates: Path, solute: int) -> tuple[Any, Any, 
             plain.setParticleParameters(atom, charge, sigma, 0.0)
             plain.addParticleParameterOffset("lambda_coulomb", atom, -charge, 0.0, 0.0)
     volume = box[0][0] * box[1][1] * box[2][2] / unit.nanometer**3
-    of_solute = volume * (before - tail_energy(plain, positions, box))
+    of_solute = volume * (before - tail_energy(plain, positions, box, platform))
     tail = openmm.CustomVolumeForce(f"(1-lambda_vdw)*({of_solute})/v")
     tail.addGlobalParameter("lambda_vdw", 0.0)
     for k in range(plain.getNumExceptions()):
@@ -134,9 +140,11 @@ def sample(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Reduced energies of all states, (states, samples), and the number of samples of each."""
     energy(context, states[0])
-    openmm.LocalEnergyMinimizer.minimize(context, 10, 200)
+    openmm.LocalEnergyMinimizer.minimize(context)
     context.setVelocitiesToTemperature(TEMPERATURE, 1)
-    integrator.step(round(equilibration / STEP))
+    for step, count in ((0.0005, 4000), (0.002, 2000), (STEP, round(equilibration / STEP))):
+        integrator.setStepSize(step)
+        integrator.step(count)
     columns, counts = [], []
     begin = time.perf_counter()
     for k, own in enumerate(states):
@@ -159,18 +167,17 @@ def hydrate(given: argparse.Namespace, name: str, number: str) -> str:
     files = solvated(molecule, given.waters, folder)
     charges, cores = PATHS[given.path]
     states = np.array([(one, 0.0) for one in charges] + [(1.0, one) for one in cores])
-    system, positions, box = hydrated(*files, len(molecule.places))
+    system, positions, box = hydrated(*files, len(molecule.places), given.platform)
 
     def context_of(platform: str, precision: str) -> tuple[Any, Any]:
         integrator = openmm.LangevinMiddleIntegrator(TEMPERATURE, 1.0, STEP)
-        properties = {"Precision": precision} if platform in ("CUDA", "OpenCL") else {}
-        where = openmm.Platform.getPlatformByName(platform)
-        made = openmm.Context(system, integrator, where, properties)
+        made = context_on(platform, precision, system, integrator)
         made.setPeriodicBoxVectors(*box)
         made.setPositions(positions)
         return made, integrator
 
-    difference = largest_difference(files, states, context_of(given.platform, "double")[0])
+    some = states[[0, len(charges) - 1, len(states) // 2, -1]]
+    difference = largest_difference(files, some, context_of(given.platform, "double")[0])
     system.addForce(openmm.MonteCarloBarostat(PRESSURE * unit.bar, TEMPERATURE, 25))
     context, integrator = context_of(given.platform, "mixed")
     reduced, counts = sample(context, integrator, states, given.seconds, given.equilibration)
