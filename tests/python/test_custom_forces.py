@@ -433,6 +433,11 @@ def test_pairs_of_the_form_of_ours() -> None:
     size = np.abs(one.forces()).max()
     assert other.forces() == pytest.approx(one.forces(), abs=2e-6 * size)
     assert other.virial() == pytest.approx(one.virial(), rel=1e-5, abs=1e-3)
+    for run, task in ((one, "pairs.interior"), (other, "pair_expressions")):
+        run.run(1)
+        assert {row["name"] for row in run.profile()} & {"pairs.interior", "pair_expressions"} == {
+            task
+        }
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of expressions that read more than their arguments.
+// Operations of expressions that no operator or function of C++ is.
 #pragma once
 
 #include "math/box.h"
 
 namespace quiltmd {
+
+QMD_HD double divide(double a, double b) { return a / b; }
+#ifdef __CUDACC__
+// To 2 units in the last place; 0 for b of 2^126 and more.
+__device__ __forceinline__ float divide(float a, float b) { return __fdividef(a, b); }
+#endif
 
 // The number at a place of the tables; no number where there is none.
 template <class Real>

@@ -60,7 +60,7 @@ inline constexpr ExpressionOperation kExpressionOperations[] = {
     {"+", 2, QMD_OF_TWO(a + b)},
     {"-", 2, QMD_OF_TWO(a - b)},
     {"*", 2, QMD_OF_TWO(a * b)},
-    {"/", 2, QMD_OF_TWO(a / b)},
+    {"/", 2, QMD_OF_TWO(divide(a, b))},
     {"^", 2, QMD_OF_TWO(std::pow(a, b))},
     {"atan2", 2, QMD_OF_TWO(std::atan2(a, b))},
     {"min", 2, QMD_OF_TWO(b < a ? b : a)},

@@ -7,8 +7,8 @@
 namespace quiltmd {
 namespace {
 
-// Whether pairs do anything at all, excluded ones included: there may be embedded atoms alone, or a three-body
-// potential.
+// Whether pairs do anything at all, excluded ones included: there may be embedded atoms alone, a three-body
+// potential, or custom pairs.
 bool has_interactions(const System& system) {
   const auto is_set = [](double value) { return value != 0; };
   return std::ranges::any_of(system.charges, is_set) ||
@@ -18,8 +18,8 @@ bool has_interactions(const System& system) {
 }
 
 bool acts(const System& system, const NonbondedSettings& settings) {
-  const bool many_body = system.embedded || system.three_body;
-  return uses_lists(system, settings) && (!many_body || has_interactions(system));
+  const bool others = system.embedded || system.three_body || !system.pair_expressions.empty();
+  return uses_lists(system, settings) && (!others || has_interactions(system));
 }
 
 std::unique_ptr<ForceFamily> make(const FamilySetup& setup) {

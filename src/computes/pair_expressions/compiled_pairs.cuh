@@ -33,8 +33,7 @@ struct AtomGiven {
   AtomSets sets;                               // where there are groups
 
   __device__ static AtomGiven of(const EvaluatePairExpression& op, int32_t atom) {
-    AtomGiven given{};
-    if (atom < 0) return given;
+    AtomGiven given;
     const double* const from = op.parameters + static_cast<ptrdiff_t>(atom) * Program::kParameters;
     for (int p = 0; p < Program::kParameters; ++p)
       given.parameters[p] = static_cast<float>(from[p]);
@@ -83,27 +82,33 @@ __device__ __forceinline__ void load_cluster(const EvaluatePairExpression& op, i
     const int slot = number * kClusterSize + lane;
     const Float4 at = op.slots.local[slot];
     cluster.site[lane] = {at.x, at.y, at.z, 0};
-    cluster.given[lane] = AtomGiven<Program>::of(op, op.slots.atom[slot]);
+    cluster.given[lane] = AtomGiven<Program>::of(op, max(op.slots.atom[slot], 0));
     cluster.index[lane] = lane;
   }
   __syncwarp();
 }
 
-// Beyond the end of the list: no atom, which interacts with none.
+// The entry at a place; beyond the end of the list the last one.
+template <class W>
+__device__ __forceinline__ uint32_t load_entry(const W& w, int index) {
+  return w.op.entries[min(index, w.list.end - 1)];
+}
+
+// Beyond the end of the list it interacts with no atom.
 template <class W>
 __device__ __forceinline__ ExpressionPartner<typename W::Program> load_partner(const W& w,
                                                                                uint32_t entry,
                                                                                int index) {
   using Program = typename W::Program;
-  if (index >= w.list.end) return {};
   const uint32_t slot = entry & kSlotMask;
   const Float4 at = w.op.slots.local[slot];
   const Vec3f shift = w.op.shifts[entry >> kSlotBits];
+  const unsigned mask = index < w.list.masked ? w.op.masks[index] : 0xffu;
   return {at.x + shift.x,
           at.y + shift.y,
           at.z + shift.z,
           slot,
-          index < w.list.masked ? w.op.masks[index] : 0xffu,
+          index < w.list.end ? mask : 0u,
           AtomGiven<Program>::of(w.op, w.op.slots.atom[slot])};
 }
 
@@ -118,7 +123,7 @@ __device__ __forceinline__ ExpressionSeparation separation(const W& w, const Par
   const float4 site = w.cluster.site[i];
   const float x = j.x - site.x, y = j.y - site.y, z = j.z - site.z;
   const float square = fmaf(x, x, fmaf(y, y, z * z));
-  bool near = square < w.cutoff2 && ((j.interacts >> i) & 1u);
+  bool near = square < w.cutoff2 && (j.interacts & (1u << i));
   if constexpr (W::Program::kHasSets) near = near && j.given.sets.joins(w.cluster.given[i].sets);
   return {x, y, z, square, near};
 }
@@ -199,13 +204,13 @@ __device__ __forceinline__ void evaluate_pairs(const EvaluatePairExpression& op,
                                    static_cast<float>(op.cutoff2)};
   for (int c = 0; c < Program::kConstants; ++c)
     w.constants[c] = static_cast<float>(op.constants[c]);
-  uint32_t next = at < end ? op.entries[at] : 0;
+  uint32_t next = load_entry(w, at);
   load_cluster(op, list.cluster, lane, cluster);
   pairs::Sums sums{};
 #pragma unroll 1
   for (; at - lane < end; at += step) {
     const uint32_t entry = next;
-    next = at + step < end ? op.entries[at + step] : 0;
+    next = load_entry(w, at + step);
     pairs::meet_cluster<kEnergy>(w, load_partner(w, entry, at), sums);
   }
   add_i_forces(w, sums);
