@@ -168,12 +168,13 @@ def test_polymers_through_the_boundary_of_a_small_box(width: float, beads: int) 
 @pytest.mark.parametrize("closed", [False, True])
 def test_terms_that_are_wider_than_patches_are_named(closed: bool, ranks: int) -> None:
     system, state = polymer(8, np.diag([3.2, 3.3, 3.4]), closed)
+    short = replace(_SMALL, cutoff=0.3)  # patches of few atoms are twice as wide as it asks for
     words = (
         r"a torsion of atom \d+ \(A\d.*, atom \d.*, atom \d.*, atom \d.* is 1\.[1-3]\d nm wide, "
         r"too wide for patches of 0\.\d+ nm.*longer cutoff"
     )
     with pytest.raises(quiltmd.SimulationError, match=words):
-        Simulation(system, state, _SMALL, device="cpu", ranks=ranks, threads=1).energies()
+        Simulation(system, state, short, device="cpu", ranks=ranks, threads=1).energies()
     wider = replace(_SMALL, cutoff=1.3)
     simulation = Simulation(system, state, wider, device="cpu", ranks=ranks, threads=1)
     expected = quiltmd.reference(system, state, wider)[0]
