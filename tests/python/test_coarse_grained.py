@@ -89,7 +89,7 @@ def test_a_quartic_bond_becomes_a_constraint_and_a_fene_bond_does_not() -> None:
     assert len(found.terms["quartic_bond"]) == 0
     fene = System.of([12.0, 1.008], terms={"fene": ([[0, 1]], [[0.15, 9e4, 0, 0]])})
     assert not form_named("fene").may_be_constrained
-    with pytest.raises(InputError, match="'h-bonds' does not constrain"):
+    with pytest.raises(InputError, match="FENE bond, which 'h-bonds' cannot constrain"):
         constrain(fene, "h-bonds")
 
 
