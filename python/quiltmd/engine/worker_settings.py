@@ -56,8 +56,8 @@ class Workers:
     trust_network:
         Suppress the warning that messages between ranks on several hosts are not encrypted.
     patience:
-        A device is declared hung if a segment of the run takes longer than fifty times the expected
-        time, and longer than this time, s; only with spares.
+        Minimum time, s, before a device is declared hung: a segment of the run must take longer
+        than this time, and fifty times longer than expected; only with spares.
     spares:
         Devices that replace a lost one, in this order.
     verify:
@@ -90,9 +90,9 @@ class Workers:
     patience: Annotated[Seconds, OnResume.MAY_CHANGE] = Field(
         default=10.0,
         gt=0,
-        description="A device is declared hung if a segment of the run (half a second of steps) "
-        "takes longer than fifty times the expected time, and longer than this time, s; needs "
-        "spares.",
+        description="Minimum time, s, before a device is declared hung: a segment of the run (half "
+        "a second of steps) must take longer than this time, and fifty times longer than "
+        "expected; needs spares.",
     )
     spares: Annotated[tuple[_Spare, ...], OnResume.MAY_CHANGE] = Field(
         default=(),

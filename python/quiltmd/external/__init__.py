@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs beside a run: viewers that receive its frames and pull at atoms."""
+"""Programs beside a run: viewers that receive its frames and pull atoms."""

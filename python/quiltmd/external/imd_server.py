@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IMD: a run streams its frames to viewers and analyses, which may pause it and pull at atoms.
+"""IMD: a run streams its frames to viewers and analyses, which may pause it and pull atoms.
 
 A reporter makes the frames, and a thread sends them (`imd_link.py`).  The run waits for a slow or
 pausing viewer only as long as `max_wait` allows, and frames for which there is no room are dropped.

@@ -81,7 +81,7 @@ class ImdSection(Section):
         check_address(self.host, self.port, self.trust_network)
 
     def viewer_force(self) -> ViewerForce | None:
-        """The force through which viewers pull at atoms."""
+        """The force through which viewers pull atoms."""
         given = {} if self.pull_every is None else {"every": self.pull_every}
         return None if self.pull is None else ViewerForce(self.pull, **given)
 
