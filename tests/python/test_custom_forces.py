@@ -33,6 +33,8 @@ from quiltmd import (
 )
 from quiltmd.description.plausibility import step_oddities
 from quiltmd.description.vibrations import fastest_vibration
+from quiltmd.engine.core import make_engine
+from quiltmd.engine.where import RunHere
 from quiltmd.inputs.constrain import loose_hydrogens
 from quiltmd.openmm.write import to_openmm
 
@@ -634,3 +636,13 @@ def test_custom_bonds_to_hydrogen_are_counted_among_the_flexible_ones() -> None:
     bond = CustomBond("(r-0.1)^4", [[0, 1]])
     assert loose_hydrogens(system) == 0
     assert loose_hydrogens(quiltmd.add_forces(system, bond)) == 1
+
+
+@pytest.mark.parametrize(
+    ("device", "peers"), [("cuda:0,1", {}), ("cuda:0", {"rank": 1})], ids=["one", "several"]
+)
+def test_several_gpus_are_refused(device: str, peers: dict[str, int]) -> None:
+    """Ranks of one process, and of several."""
+    where = RunHere(device, 2, 1, (1, 1, 1), True, "auto", "auto", peers=peers)
+    with pytest.raises(quiltmd.QuiltError, match="custom forces run on CPUs or on one GPU"):
+        make_engine({"custom": {}}, {}, {}, where)
