@@ -96,7 +96,7 @@ class Nonbonded:
     pme_grid:
         Charge grid (nx, ny, nz); given together with `pme_alpha` or `pme_bandwidth`.
     pme_window:
-        Grid spacing, nm, for which the windows of a prolate split have the least aliasing; given
+        Grid spacing, nm, for which the interpolation functions have the least aliasing; given
         together with `pme_bandwidth` and `pme_grid`, whose largest spacing along an edge it should
         be.  0: B-splines, with a grid for these.  None: with order 5 that of the grid which the
         tolerance determines; with order 4, or `pme_grid`, B-splines.
@@ -113,10 +113,10 @@ class Nonbonded:
     lj_pme_grid:
         Grid of the dispersion (nx, ny, nz); given together with `lj_pme_alpha`.
     fmm_tolerance:
-        With the method fmm: relative rms error of forces; determines bandwidth and grid, if these
-        are not given, as they cannot be without a periodic box.
+        With the method fmm: relative rms error of forces; determines order, bandwidth and grid, if
+        these are not given (bandwidth and grid cannot be without a periodic box).
     fmm_order:
-        Order of the B-splines, 4, 5, 6 or 8: the number of grid points in each direction among
+        Interpolation order, 4, 5, 6 or 8: the number of grid points in each direction among
         which a charge is spread.  None: 6, or 8 for tolerances below 2.5e-4; 5 with `fmm_grid`.
     fmm_bandwidth:
         Bandwidth of the prolate split, 4 to 20; given together with `fmm_grid`.
@@ -250,8 +250,8 @@ class Nonbonded:
         default=5e-4,
         ge=1e-5,
         le=1e-2,
-        description="Relative rms error of the forces with the method fmm; sets its bandwidth and "
-        "grid.",
+        description="Relative rms error of the forces with the method fmm; sets its order, "
+        "bandwidth and grid.",
     )
     fmm_order: Annotated[Literal[4, 5, 6, 8] | None, FMM] = Field(
         default=None,
