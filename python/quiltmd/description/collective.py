@@ -236,7 +236,9 @@ def changed_centres(system: Any, centres: Mapping[str, float]) -> dict[str, floa
             raise InputError("centres: the system has no collective restraints")
         one = system.collective.named(name)
         if one.moves:
-            raise InputError(f"centres: the centre of {name!r} follows a path and cannot be set")
+            raise InputError(
+                f"centres: the reference value of {name!r} follows a path and cannot be set"
+            )
         found[_CENTRE + name] = real_number(f"centres[{name!r}]", value) / one.shown
     return found
 
@@ -248,7 +250,7 @@ class CollectiveReading:
     Attributes
     ----------
     value, centre:
-        nm, degrees or contacts.
+        The collective variable, and the reference value of the restraint, nm, degrees or contacts.
     energy:
         kJ/mol.
     slope:

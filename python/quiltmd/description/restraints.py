@@ -82,8 +82,8 @@ class Restraint:
     name:
         Name of a restraint between groups, in output columns and for `set_conditions`.
     path:
-        Points of (ps, value): the centre moves linearly between them, in place of `lower`, `upper`
-        and `angle`.
+        Points of (ps, value): the reference value moves linearly between them, instead of
+        `lower`, `upper` and `angle`.
     weights:
         Weights of the atoms in centres, radii of gyration and RMSD: "mass" or "equal".
     origin:
@@ -185,7 +185,9 @@ class Restraint:
         assert self.path is not None
         for key in ("lower", "upper", "angle"):
             if getattr(self, key) is not None:
-                raise ValueError(f"{key}: the centre follows the path; give one of the two")
+                raise ValueError(
+                    f"{key}: the reference value follows the path; give one of the two"
+                )
         times = [time for time, _ in self.path]
         if times[0] < 0 or any(a >= b for a, b in pairwise(times)):
             raise ValueError("path: needs points whose times, ps, are not negative and ascend")

@@ -128,7 +128,9 @@ def check_windows(
         return None
     restraints = {name for name, _ in given}
     if len(given) < len(states) or len(restraints) > 1:
-        raise QuiltError("umbrella windows are centres of one restraint: give each state one")
+        raise QuiltError(
+            "umbrella windows are reference values of one restraint: give each state one"
+        )
     if any(state.scale != 1.0 or state.lambdas is not None for state in states):
         raise QuiltError("states with windows cannot have a scale or lambdas")
     if any(system is not systems[0] for system in systems):
@@ -139,7 +141,9 @@ def check_windows(
         )
     restraint = systems[0].collective.named(restraints.pop())
     if restraint.moves:
-        raise QuiltError(f"the centre of {restraint.name!r} follows a path: leave out the path")
+        raise QuiltError(
+            f"the reference value of {restraint.name!r} follows a path: leave out the path"
+        )
     return restraint, np.array([centre for _, centre in given]) / restraint.shown
 
 

@@ -53,8 +53,8 @@ class ExchangeSection(Section):
     kind: Literal["temperature", "rest2", "alchemical", "windows"] = Field(
         default="temperature",
         description="Difference between states: the temperature, the effective temperature of "
-        "the solute (rest2), the lambdas of [alchemy] (alchemical), or the centre of a restraint "
-        "(windows).",
+        "the solute (rest2), the lambdas of [alchemy] (alchemical), or the reference value of "
+        "a restraint (windows).",
     )
     temperatures: Annotated[tuple[Kelvins, ...] | None, OnResume.NOT_COMPARED] = Field(
         default=None, description="Temperatures of the states, K, ascending."
@@ -72,7 +72,7 @@ class ExchangeSection(Section):
         default=None, description="windows: name of a restraint between groups."
     )
     centres: tuple[float, ...] = Field(
-        default=(), description="windows: its centres, nm, degrees or contacts."
+        default=(), description="windows: its reference values, nm, degrees or contacts."
     )
     solute: str = Field(
         default="solute", description="rest2: the atoms that are scaled, as a selection."

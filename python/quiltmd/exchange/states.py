@@ -36,8 +36,8 @@ class ReplicaState:
     lambda_names:
         Names of the lambdas: `Alchemy.names` of the system.
     window:
-        Name of a restraint between groups, and its centre, in nm, degrees or contacts; None: the
-        centre of the system.
+        Name of a restraint between groups, and its reference value, in nm, degrees or contacts;
+        None: that of the system.
     """
 
     temperature: Kelvins = Field(gt=0, le=HOTTEST)
@@ -101,7 +101,7 @@ def lambda_states(
 def window_states(
     restraint: str, centres: Sequence[float], temperature: float
 ) -> tuple[ReplicaState, ...]:
-    """Umbrella windows at one temperature (K): centres of a restraint between groups.
+    """Umbrella windows at one temperature (K): reference values of a restraint.
 
     Parameters
     ----------

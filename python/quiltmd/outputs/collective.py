@@ -31,9 +31,9 @@ class CollectiveReporter(FileWriter):
     """Collective restraints as rows of a CSV file.
 
     Columns: step; time, ps; then of each restraint NAME, its value (nm, degrees or contacts),
-    NAME_centre, NAME_energy (kJ/mol), and, where the centre follows a path, NAME_work: the work of
-    moving it since the first row (kJ/mol), the integral of the force on the centre over its path by
-    the trapezoidal rule from row to row.
+    NAME_centre (its reference value), NAME_energy (kJ/mol), and, if the reference value follows a
+    path, NAME_work: the work of moving it since the first row (kJ/mol), the integral of the force
+    on it over its path by the trapezoidal rule from row to row.
 
     Parameters
     ----------

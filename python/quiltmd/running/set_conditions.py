@@ -76,9 +76,9 @@ class Conditions(EngineAccess):
             not part of `heat`.  A State does not contain the factor: set it again in a simulation
             that starts from one.
         centres:
-            Centres of collective restraints by their names, in nm, degrees or contacts; not of
-            those that follow a path.  As for the factor, the work is not part of `heat`, and a
-            State does not contain them.
+            Reference values of collective restraints by their names, in nm, degrees or contacts;
+            not of those that follow a path.  As for the factor, the work is not part of `heat`, and
+            a State does not contain them.
         parameters:
             Parameters of custom forces that all terms share, by their names; all forces that have a
             parameter of the name get the value.  As for restraints, the work is not part of `heat`,
