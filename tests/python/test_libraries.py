@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,3 +41,12 @@ def test_without_a_wheel_the_system_is_asked(
     assert library.path() == ""
     (tmp_path / library.name).touch()
     assert replace(library, folder=str(tmp_path)).path() == str(tmp_path / library.name)
+
+
+def test_the_extra_of_nvrtc_is_of_one_version() -> None:
+    """The package has no version in its name, and the library is opened by its version."""
+    project = Path(__file__).resolve().parents[2] / "pyproject.toml"
+    bounds = re.search(r'"nvidia-cuda-nvrtc>=(\d+)[\d.]*,<(\d+);', project.read_text())
+    assert bounds is not None
+    version = int(NVRTC.name.rpartition(".")[2])
+    assert [int(one) for one in bounds.groups()] == [version, version + 1]
