@@ -106,13 +106,16 @@ def test_a_co_ion_keeps_the_net_charge() -> None:
     charges[len(ETHANE)] += 1
     system = replace(system, charges=charges)
     oxygen = len(ETHANE) + len(METHANOL)
-    two = DualTopology("index 1-8", "index 9-14", "index 7 8", co_ion=f"index {oxygen + 1}")
+    ion = f"index {oxygen + 1}-{oxygen + 3}"
+    two = DualTopology("index 1-8", "index 9-14", "index 7 8", co_ion=ion)
     with warnings.catch_warnings():
         warnings.simplefilter("error", quiltmd.QuiltWarning)
         made = two.joined_to(system).system
     assert made.alchemy is not None
-    assert made.alchemy.atoms[-1] == len(ETHANE)
-    assert made.alchemy.last_charges[-1] == pytest.approx(system.charges[oxygen] - 1)
+    water = len(ETHANE) + np.arange(3)
+    np.testing.assert_array_equal(made.alchemy.atoms[-3:], water)
+    expected = system.charges[oxygen : oxygen + 3] - 1 / 3
+    np.testing.assert_allclose(made.alchemy.last_charges[-3:], expected)
     inside = DualTopology("index 1-8", "index 9-14", "index 7 8", co_ion="index 9")
     with pytest.raises(InputError, match="is in the molecule that changes: select an ion"):
         inside.joined_to(system)

@@ -204,7 +204,15 @@ def charged(waters: int) -> tuple[Any, Any]:
     """Ethane in water with two cations, in place of oxygens; and methanol with a charge."""
     a, place = molecule(ETHANE, waters)
     charges = np.array(a.charges)
-    charges[len(ETHANE) : len(ETHANE) + 6] = (0.8, 0, 0) * 2
+    dissolved = np.arange(len(ETHANE), len(ETHANE) + 6)
+    charges[dissolved] = (0.8, 0, 0) * 2
+    bonded = ~np.isin(a.constraints, dissolved).any(axis=1)
+    a = replace(
+        a,
+        constraints=a.constraints[bonded],
+        constraint_lengths=a.constraint_lengths[bonded],
+        exclusions=a.exclusions[~np.isin(a.exclusions, dissolved).any(axis=1)],
+    )
     b, other = molecule(METHANOL)
     cation = np.array(b.charges)
     cation[4] += 1
@@ -260,11 +268,26 @@ def hybrid_with_warning(first: Any, last: Any) -> tuple[Any, Any]:
         ([], "of ions has no atoms"),
         ([-1], "co_ion names an atom that does not exist"),
         ([0], r"co_ion: .* is in the molecule that changes: select an ion"),
+        ([14], r"co_ion: .* is bonded to other atoms: select ions of one atom, or all atoms of"),
+        ([8, 14], r"co_ion: .* is bonded to other atoms"),
+        (range(14, 20), r"co_ion: .* is bonded to other atoms"),
     ],
 )
 def test_ions_without_sense_are_refused(ions: Any, words: str) -> None:
     with pytest.raises(quiltmd.QuiltError, match=words):
         quiltmd.hybrid(*charged(4), MAPPING, co_ion=ions)
+
+
+def test_a_co_ion_may_be_a_molecule() -> None:
+    system = quiltmd.hybrid(*charged(4), MAPPING, co_ion=[14, 15, 16])[0]
+    changes = system.alchemy.last_charges - system.charges[system.alchemy.atoms]
+    at_ion = np.isin(system.alchemy.atoms, [14, 15, 16])
+    np.testing.assert_allclose(changes[at_ion], -1 / 3, atol=1e-12)
+
+
+def test_a_charge_that_changes_its_sign_is_told() -> None:
+    with pytest.warns(QuiltWarning, match=r"charge of .* changes its sign, from \+0.8 to -0.2 e"):
+        quiltmd.hybrid(*charged(4), MAPPING, co_ion=[8])
 
 
 def test_molecules_of_one_charge_need_no_co_ion() -> None:

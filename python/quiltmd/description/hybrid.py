@@ -78,8 +78,9 @@ def hybrid(
         default charges have one as well, with the usual parameter (0.5 with "beutler").
     co_ion:
         If the molecules have different net charges: a selection (see `select`), or indices, of ions
-        of the first system.  Their charges change so that the net charge of the system stays the
-        same, by the same amount if there are several.  Without such ions a warning says that the
+        of the first system: ions of one atom, or all atoms of one molecule.  Their charges change
+        so that the net charge of the system stays the same, by the same amount if there are
+        several; a change of sign is told by a warning.  Without such ions a warning says that the
         free energy depends on the size of the box.
 
     Returns
@@ -93,7 +94,8 @@ def hybrid(
         If the mapping names an atom that does not exist, or names it twice.  If properties differ
         that cannot change: constraints, bonds or exclusions between mapped atoms, torsion maps,
         virtual sites, or pair interactions without a combination rule.  If `co_ion` selects no
-        atoms, or atoms of the molecule, or both molecules have the same net charge.
+        atoms, or atoms of the molecule, or parts of others, or both molecules have the same net
+        charge.
     """
     (a, place), (b, place_b) = first, last
     schedule = {"coulomb": coulomb, "vdw": vdw, "bonded": bonded}
