@@ -48,7 +48,8 @@ class TorchForce(ExternalForce):
     cuda_graph:
         Whether the model's work on the GPU is recorded once as a CUDA graph and then launched as a
         whole, which saves the time that PyTorch takes to launch operations one by one.  The model
-        must then do the same operations at each call, whatever the positions are.
+        must then do the same operations at each call, whatever the positions are.  It acts only
+        where the simulation is on the GPU as well; otherwise operations are launched one by one.
 
     Raises
     ------
@@ -157,11 +158,13 @@ class _Recorded:
             # Other threads may use the GPU meanwhile.
             with torch.cuda.graph(self._graph, stream=beside, capture_error_mode="thread_local"):
                 self._found = evaluate(self._positions)
+        except torch.cuda.OutOfMemoryError:
+            raise  # no fault of the model
         except RuntimeError as error:
             raise QuiltError(
                 "TorchForce: the model cannot be recorded as a CUDA graph, as `cuda_graph = True` "
-                f"asks for ({error}): its operations depend on values that are on the GPU; leave "
-                "`cuda_graph` out"
+                f"asks for ({error}): its operations may depend on values that are on the GPU; "
+                "leave `cuda_graph` out"
             ) from error
 
     def __call__(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
