@@ -105,8 +105,9 @@ _SPLINE_MESH = {
     8: _SplineFit(_PowerLaw(-12.4494, 9.7112, 11.3209, 6.8335), 0.8878, 0.1586, 0.0514, 1.5),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
-_LOOSE_FMM = 2.5e-4  # tolerance down to which splines of order 6 are faster than those of order 8
-# Limits of the top level of the fast multipole method.
+_LOOSE_FMM = 2.5e-4  # tolerance below which splines have order 8 by default, and not 6
+# Limits of the top level of the fast multipole method, before grids are rounded up.  The core
+# halves one of more than 1,000 points (kTopPoints of levels.cpp) again where its edges are even.
 _TOP_POINTS, _LEAST_TOP_EDGE = 1400, 4
 # Of the spacing that one grid may have, by order: levels and stencils have errors of their own.
 _FMM_SPACING = {4: 0.95, 5: 0.95, 6: 0.92, 8: 0.95}
