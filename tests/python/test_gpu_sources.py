@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 from test_custom_forces import CASES, DUST, GAS, LJ
 from test_custom_parameters import CHAIN, TABLES
@@ -55,6 +56,19 @@ def test_pairs_compile(groups: Any) -> None:
     pair = quiltmd.CustomPairs(LJ, 0.9, parameters, switch_distance=0.8, groups=groups)
     (source,) = sources(quiltmd.add_forces(quiltmd.System.of([1.0] * len(GAS)), pair))
     assert compiled(source).startswith(ELF)
+
+
+def test_tables_beyond_single_precision_are_refused() -> None:
+    """Of pairs: their places in a table are single precision, which has all integers to 2^24."""
+
+    def made(size: int) -> list[str]:
+        function = quiltmd.Tabulated(np.broadcast_to(1.0, size))
+        pair = quiltmd.CustomPairs("f(r)", 0.9, functions={"f": function})
+        return sources(quiltmd.add_forces(quiltmd.System.of([1.0] * len(GAS)), pair))
+
+    assert len(made(2**24)) == 1
+    with pytest.raises(quiltmd.QuiltError, match=r"'f\(r\)': .* 16777217 .* at most 16777216"):
+        made(2**24 + 1)
 
 
 def test_values_are_no_part_of_a_source() -> None:

@@ -4,9 +4,13 @@
 #include <sstream>
 
 #include "computes/expressions/operation_table.h"
+#include "math/error.h"
 
 namespace quiltmd {
 namespace {
+
+constexpr size_t kMostTabulated = size_t{1}
+                                  << 24;  // places up to here are exact in single precision
 
 void write_step(std::ostream& out, const ExpressionStep& step) {
   constexpr const char* kArguments[] = {"", "Real a", "Real a, Real b", "Real a, Real b, Real c"};
@@ -73,6 +77,13 @@ std::string term_source(const ExpressionForce& force) {
 }
 
 std::string pair_source(const PairExpression& force) {
+  if (force.program.tables.size() > kMostTabulated)
+    throw Error(force.description + ": its tabulated functions have " +
+                std::to_string(force.program.tables.size()) +
+                " coefficients, and pairs on GPUs, which are evaluated in single precision, can "
+                "use at most " +
+                std::to_string(kMostTabulated) +
+                ": give the functions fewer values, or simulate on CPUs");
   std::ostringstream out;
   out << "#include \"computes/pair_expressions/compiled_pairs.cuh\"\n\nnamespace quiltmd {\n\n"
       << "struct Program {\n  static constexpr int kParameters = " << force.parameters_per_atom

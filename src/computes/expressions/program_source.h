@@ -12,7 +12,7 @@ namespace quiltmd {
 inline constexpr const char* kCompiledTerms = "evaluate_compiled_terms";
 std::string term_source(const ExpressionForce& force);
 
-// Likewise for pairs, with a kernel for forces alone.
+// Likewise for pairs, with a kernel for forces alone. Error if tables are too large for single precision.
 inline constexpr const char *kCompiledPairs = "evaluate_compiled_pairs",
                             *kCompiledPairsWithEnergies = "evaluate_compiled_pairs_with_energies";
 std::string pair_source(const PairExpression& force);
