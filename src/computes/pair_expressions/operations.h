@@ -14,10 +14,9 @@ namespace quiltmd {
 struct EvaluatePairExpression : ListView {
   static constexpr const char* kName = "evaluate_pair_expression";
   const Vec3d* exact_shifts;
-  const Vec3f* shifts;  // likewise, in single precision, and their number, on GPUs
-  int codes;
-  int pieces;  // PairForces::pieces
-  int kernel;  // of the program, on devices that compile it (device/compiles_kernels.h)
+  const Vec3f* shifts;  // likewise, in single precision, on GPUs
+  int pieces;           // PairForces::pieces
+  int kernel;           // of the program, on devices that compile it (device/compiles_kernels.h)
   int constant_count, parameters_per_atom;
   const double* constants;
   const double* parameters;    // (atoms, parameters_per_atom)
@@ -28,7 +27,7 @@ struct EvaluatePairExpression : ListView {
   int64_t* energy;
   int energy_kind;
   const int64_t* step;
-  Faults* faults;  // blowup where a pair has no finite energy or force
+  Faults* faults;  // blowup where a pair has no finite force or, on GPUs if requested, energy
 
   void memory(MemoryUses& uses) const {
     note_lists(uses, Access::kRead);

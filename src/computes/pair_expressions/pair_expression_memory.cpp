@@ -54,7 +54,6 @@ EvaluatePairExpression PairExpressionMemory::evaluate(const Force& force, Part p
   static_cast<ListView&>(op) = lists_.view(part, list_age);
   op.exact_shifts = slots_.grid_view().exact_shifts;
   op.shifts = slots_.grid_view().shifts;
-  op.codes = slots_.grid_view().codes;
   op.pieces = pieces_of_lists(slots_.system.atom_count());
   op.kernel = energies == Energies::kAdd ? force.kernels.with_energies : force.kernels.forces;
   op.constant_count = static_cast<int>(force.constants.size());

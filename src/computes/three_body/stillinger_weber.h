@@ -54,7 +54,8 @@ struct StillingerWeber {
   }
 
   // For devices with a lane for each neighbour: what the force on others needs of it, its exponential; then the
-  // force on it, which is a copy of near[j]. Returns the energy of the pair and of the triplets with neighbours before it.
+  // force on it. `own` is a copy of near[j] that gets this force. Returns the energy of the pair and of the
+  // triplets with neighbours before it.
   using Bond = Fall;
   QMD_HD static Bond bond(RowsOfCentre<Row> rows, const NeighbourPlace* near, int, int j) {
     const Row& row = rows.of(near[j]);

@@ -53,7 +53,8 @@ struct Tersoff {
   }
 
   // For devices with a lane for each neighbour: what the force on others needs of it, its bond order and the
-  // derivative of its energy by zeta; then the force on it. Returns the energies of the pair.
+  // derivative of its energy by zeta; then the force on it. `own` is a copy of near[j] that gets this force.
+  // Returns the energies of the pair.
   struct Bond {
     double order, by_zeta;
   };

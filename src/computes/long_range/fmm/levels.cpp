@@ -12,7 +12,9 @@
 namespace quiltmd {
 namespace {
 
-constexpr int64_t kTopPoints = 1000;  // a transform of this size costs little
+// A transform of this size costs little. Grids are chosen for 1,400 (_TOP_POINTS of mesh_rules.py): where their
+// edges are even once more, they are halved once more.
+constexpr int64_t kTopPoints = 1000;
 constexpr int kLeastTopEdge = 4;
 constexpr int64_t kMostTopWaves = 2048;  // one block of a GPU sums them
 // Charges of an open cell are on half of a grid and, spread by splines of all levels, on `order` + 1 points more.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of the grids of all levels that charges touch: all of a periodic grid; in an open cell the points
-// around the patches that have atoms. Outside it charges are zero there, or left from other steps, and no
-// potential is needed. Points of an open grid count on beyond its end, where it begins anew.
+// around the patches that have atoms. Outside it no potential is needed, and charges are
+// zero; on CPUs only on level 0, while on the levels above they may be left from other steps. Points of an open grid count on beyond its end, where it begins anew.
 #pragma once
 
 #include <algorithm>
