@@ -184,6 +184,12 @@ def hydrate(given: argparse.Namespace, name: str, number: str) -> FreeEnergies:
     return free_energies(states)
 
 
+def entries_by_name(data: Path) -> dict[str, tuple[str, Any]]:
+    """Number and entry of each molecule in FreeSolv's database."""
+    database = json.loads((data / "database.json").read_text(encoding="utf-8"))
+    return {entry["iupac"]: (number, entry) for number, entry in database.items()}
+
+
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -203,13 +209,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     given.out = given.out.resolve()
-    database = json.loads((given.data / "database.json").read_text(encoding="utf-8"))
-    numbers = {entry["iupac"]: number for number, entry in database.items()}
+    entries = entries_by_name(given.data)
     print("hydration free energy, kJ/mol: molecule, Quilt, FreeSolv (GROMACS), overlap, time")
     for name in given.molecules:
         begin = time.perf_counter()
-        found = hydrate(given, name, numbers[name])
-        entry = database[numbers[name]]
+        number, entry = entries[name]
+        found = hydrate(given, name, number)
         theirs, their_error = (KJ_PER_KCAL * float(entry[key]) for key in ("calc", "d_calc"))
         print(
             f"{name:10s} {-found.mbar[-1].value:8.2f} +- {found.mbar[-1].error:.2f}  "

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,15 @@ from typing import Any
 import numpy as np
 import openmm
 import pymbar
-from freesolv import KJ_PER_KCAL, PATHS, PRESSURE, TEMPERATURE, read_molecule, solvated
+from freesolv import (
+    KJ_PER_KCAL,
+    PATHS,
+    PRESSURE,
+    TEMPERATURE,
+    entries_by_name,
+    read_molecule,
+    solvated,
+)
 from numpy.typing import NDArray
 from openmm import app, unit
 
@@ -213,12 +220,11 @@ def main() -> None:
     parser.add_argument("--platform", default="CUDA")
     given = parser.parse_args()
     given.out = given.out.resolve()
-    database = json.loads((given.data / "database.json").read_text(encoding="utf-8"))
-    numbers = {entry["iupac"]: number for number, entry in database.items()}
+    entries = entries_by_name(given.data)
     print("hydration free energy, kJ/mol, by OpenMM; FreeSolv (GROMACS) beside it")
     for name in given.molecules:
-        entry = database[numbers[name]]
-        row = hydrate(given, name, numbers[name])
+        number, entry = entries[name]
+        row = hydrate(given, name, number)
         print(f"{row}; FreeSolv {KJ_PER_KCAL * float(entry['calc']):.2f}", flush=True)
 
 
