@@ -96,9 +96,13 @@ def free_energies(folders: Sequence[Path], discard: float = 0.1) -> FreeEnergies
     QuiltError
         If there are no samples, or pymbar is not installed.
     """
+    return free_energies_of(read_samples(folders), discard)
+
+
+def free_energies_of(samples: Samples, discard: float = 0.1) -> FreeEnergies:
+    """As `free_energies`, from samples of the states."""
     if not 0 <= discard < 1:
         raise QuiltError(f"discard must be a fraction, at least 0 and below 1, not {discard:g}")
-    samples = read_samples(folders)
     if len(samples.lambdas) < 2:
         raise QuiltError("a free energy needs two states or more")
     for end in (0, -1):
