@@ -47,6 +47,7 @@ PATHS = {
     "short": ((0.0, 1.0), (0.2, 0.4, 0.55, 0.7, 0.8, 0.9, 1.0)),  # for methane
 }
 SPACING = 0.3107  # nm, of waters at 1 g/ml
+VACUUM = 4.0  # nm, edge of the box without water
 WATER_TYPES = """OW OW 8 15.9994 0.0 A 0.315075 0.635968
 HW HW 1 1.008 0.0 A 0.0 0.0
 """
@@ -89,9 +90,9 @@ def read_molecule(data: Path, number: str) -> Molecule:
 
 
 def solvated(molecule: Molecule, waters: int, folder: Path) -> tuple[Path, Path]:
-    """Writes topology and coordinates of the molecule in about so many waters."""
-    cells = round((waters + 4) ** (1 / 3))
-    edge = cells * SPACING
+    """Writes topology and coordinates of the molecule in about so many waters, or in vacuum."""
+    cells = round((waters + 4) ** (1 / 3)) if waters else 0
+    edge = cells * SPACING if waters else VACUUM
     grid = np.stack(np.meshgrid(*[np.arange(cells)] * 3), -1).reshape(-1, 3) * SPACING
     solute = molecule.places - molecule.places.mean(axis=0) + edge / 2
     way = grid[:, None] - solute[None]
@@ -121,67 +122,81 @@ def solvated(molecule: Molecule, waters: int, folder: Path) -> tuple[Path, Path]
 
 
 def configuration(
-    given: argparse.Namespace, files: tuple[Path, Path], state: int, out: Path
+    given: argparse.Namespace, files: tuple[Path, Path], alchemy: dict[str, Any], out: Path
 ) -> dict[str, dict[str, Any]]:
     """Settings of the run of a state, from coordinates of any kind."""
-    charges, cores = PATHS[given.path]
     run = {"device": given.device, "minimize": files[1].is_file()}
     if given.threads:
         run["threads"] = given.threads
-    return {
+    settings = {
         "system": {"topology": str(files[0]), "coordinates": str(files[1]), "hmr": given.hmr},
         "nonbonded": {
             "cutoff": given.cutoff,
             "switching": "potential",
             "switch_distance": round(given.cutoff - 0.1, 6),
         },
-        "alchemy": {
-            "atoms": "moltype MOL",
-            "state": state,
-            "coulomb": [*charges, *[1.0] * len(cores)],
-            "vdw": [*[0.0] * len(charges), *cores],
-            "every": 100,
-        },
+        "alchemy": {"every": 100, **alchemy},
         "integrator": {
-            "ensemble": "npt",
+            "ensemble": "npt" if given.waters else "nvt",
             "temperature": TEMPERATURE,
             "timestep": given.timestep,
-            "seed": given.seed + state,
+            "seed": given.seed + alchemy["state"],
         },
-        "barostat": {"pressure": PRESSURE, "time_constant": 5},
         "output": {"dir": str(out), "trajectory_every": 0, "log_every": 1000},
         "run": run,
     }
+    if given.waters:
+        settings["barostat"] = {"pressure": PRESSURE, "time_constant": 5}
+    return settings
 
 
 def run(
-    given: argparse.Namespace, files: tuple[Path, Path], state: int, out: Path, ps: float
+    given: argparse.Namespace,
+    files: tuple[Path, Path],
+    alchemy: dict[str, Any],
+    out: Path,
+    ps: float,
 ) -> None:
     """Runs a state up to a time; a run that is there already is continued."""
     steps = round(ps / given.timestep)
     if (out / "config.toml").exists():
         runner.resume(out, {("run", "steps"): steps})
         return
-    settings = configuration(given, files, state, out)
+    settings = configuration(given, files, alchemy, out)
     settings["run"]["steps"] = steps
     runner.start(build_config(settings))
 
 
-def hydrate(given: argparse.Namespace, name: str, number: str) -> FreeEnergies:
-    """Runs all states of a molecule; their free energies."""
-    folder = given.out / name
-    folder.mkdir(parents=True, exist_ok=True)
-    topology, start = solvated(read_molecule(given.data, number), given.waters, folder)
+def sampled(
+    given: argparse.Namespace, files: tuple[Path, Path], alchemy: dict[str, Any], folder: Path
+) -> FreeEnergies:
+    """Runs all states of a schedule, [alchemy] but for its state; their free energies."""
+    topology, start = files
     before = folder / "equilibration"
-    run(given, (topology, start), 0, before, given.equilibration)
-    states = [folder / f"state-{state:02d}" for state in range(sum(map(len, PATHS[given.path])))]
+    run(given, (topology, start), {**alchemy, "state": 0}, before, given.equilibration)
+    states = [folder / f"state-{state:02d}" for state in range(len(alchemy["vdw"]))]
 
     def sample(state: int) -> None:
-        run(given, (topology, before), state, states[state], given.picoseconds)
+        own = {**alchemy, "state": state}
+        run(given, (topology, before), own, states[state], given.picoseconds)
 
     with ThreadPoolExecutor(given.together) as pool:
         list(pool.map(sample, range(len(states))))
     return free_energies(states)
+
+
+def hydrate(given: argparse.Namespace, name: str, number: str) -> FreeEnergies:
+    """Runs all states of a molecule that vanishes; their free energies."""
+    folder = given.out / name
+    folder.mkdir(parents=True, exist_ok=True)
+    charges, cores = PATHS[given.path]
+    alchemy = {
+        "atoms": "moltype MOL",
+        "coulomb": [*charges, *[1.0] * len(cores)],
+        "vdw": [*[0.0] * len(charges), *cores],
+    }
+    files = solvated(read_molecule(given.data, number), given.waters, folder)
+    return sampled(given, files, alchemy, folder)
 
 
 def entries_by_name(data: Path) -> dict[str, tuple[str, Any]]:
@@ -190,23 +205,29 @@ def entries_by_name(data: Path) -> dict[str, tuple[str, Any]]:
     return {entry["iupac"]: (number, entry) for number, entry in database.items()}
 
 
-def main() -> None:
-    """Prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def options(description: str | None) -> argparse.ArgumentParser:
+    """How runs are made."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("data", type=Path, help="folder of FreeSolv")
-    parser.add_argument("--molecules", nargs="+", default=["methane", "benzene", "methanol"])
     parser.add_argument("--out", type=Path, default=Path("freesolv-runs"))
     parser.add_argument("--waters", type=int, default=900)
     parser.add_argument("--picoseconds", type=float, default=5000.0, help="of each state")
-    parser.add_argument("--equilibration", type=float, default=200.0, help="ps")
     parser.add_argument("--timestep", type=float, default=0.002, help="ps")
     parser.add_argument("--hmr", action="store_true", help="heavier hydrogens of the solute")
     parser.add_argument("--cutoff", type=float, default=1.0, help="nm")
+    parser.add_argument("--equilibration", type=float, default=200.0, help="ps")
     parser.add_argument("--path", choices=PATHS, default="full")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--together", type=int, default=1, help="states at a time")
     parser.add_argument("--seed", type=int, default=1)
+    return parser
+
+
+def main() -> None:
+    """Prints a table."""
+    parser = options(__doc__)
+    parser.add_argument("--molecules", nargs="+", default=["methane", "benzene", "methanol"])
     given = parser.parse_args()
     given.out = given.out.resolve()
     entries = entries_by_name(given.data)
