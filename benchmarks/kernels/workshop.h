@@ -35,7 +35,7 @@ struct Bench {
   Bench(const Dump& dump, Device& device)
       : device(device),
         integrator(dump.integrator),
-        setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, {dump.box})),
+        setup(make_setup(dump.system, dump.nonbonded, dump.integrator, {}, PeriodicCell{dump.box})),
         rank(setup, device, *transport[0], only_rank(setup)),
         memory(rank.memory()),
         slots(memory.slots) {

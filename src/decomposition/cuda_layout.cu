@@ -295,6 +295,16 @@ __global__ void check_spread_kernel(const __grid_constant__ CheckSpread op, Laun
   if (threadIdx.x == 0) note_spread(op);
 }
 
+__global__ void __launch_bounds__(kThreads)
+    check_extents_kernel(const __grid_constant__ CheckExtents op, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int index = blockIdx.x * kThreads + threadIdx.x;
+  if (index >= used(op.count, op.capacity)) return;
+  const double room = op.rule.room(op.conditions->box, op.cells);
+  if (extends_beyond(op, index, room)) atomicOr(&op.faults->box, kPatchGridChange);
+}
+
 }  // namespace layout
 
 namespace {
@@ -340,6 +350,11 @@ void check_patches_of_box(const CheckPatches& op, CudaContext& context) {
   launch(context, {CheckPatches::kName, 1, 1, 0, Start::kEarly}, layout::check_patches_kernel, op);
 }
 
+void check_extents(const CheckExtents& op, CudaContext& context) {
+  launch(context, shape(CheckExtents::kName, blocks_for(op.capacity, layout::kThreads)),
+         layout::check_extents_kernel, op);
+}
+
 void check_spread(const CheckSpread& op, CudaContext& context) {
   launch(context, shape(CheckSpread::kName, 1), layout::check_spread_kernel, op);
 }
@@ -352,6 +367,7 @@ void add_layout_kernels(CudaKernels& table) {
   table.add<ShiftPatches, shift_patches>();
   table.add<CheckPatches, check_patches_of_box>();
   table.add<CheckSpread, check_spread>();
+  table.add<CheckExtents, check_extents>();
 }
 
 }  // namespace quiltmd

@@ -13,7 +13,7 @@ namespace {
 constexpr int kLeavingPart = 16;
 constexpr int kFewestLeaving = 256;
 constexpr int kFewestOfMany = 64;   // of ranks that have few groups each
-constexpr int kAtomsOfLeaving = 4;  // on average, at most
+constexpr int kAtomsOfLeaving = 4;  // on average, at most, or the mean of all groups
 
 // Atoms of patches, beyond what was expected when the plan was made.
 constexpr int kMoreAtoms = 512;
@@ -27,7 +27,8 @@ MigrantRoom migrant_room(const RankPlan& plan, int peer, int64_t groups, int64_t
   const int64_t part = border_atoms * groups / (kLeavingPart * atoms);
   const int64_t fewest = plan.tree.has_all_at_top() ? kFewestLeaving : kFewestOfMany;
   const int64_t leaving = std::min(room * std::max(part, fewest), groups);
-  return {static_cast<int>(leaving), static_cast<int>(std::min(kAtomsOfLeaving * leaving, atoms))};
+  const int64_t each = std::max<int64_t>(kAtomsOfLeaving, (atoms - 1) / groups + 1);
+  return {static_cast<int>(leaving), static_cast<int>(std::min(each * leaving, atoms))};
 }
 
 int atom_room(const Exchange& exchange, int64_t atoms, MessageRoom room) {

@@ -14,8 +14,8 @@ namespace quiltmd {
 // Messages whose size depends on where atoms are.
 enum MessageKind : int32_t { kProxyMessage = 1, kMigrantMessage = 2 };
 
-// The box after a barostat's step, or the spread of atoms without a box, needs another patch grid; or the
-// box was scaled by the largest strain allowed.
+// The box after a barostat's step, the spread of atoms without a box, or a large hydrogen group needs another
+// patch grid; or the box was scaled by the largest strain allowed.
 enum BoxFault : int32_t { kPatchGridChange = 1, kStrainLimit = 2 };
 
 // Rooms that may turn out too small and are then enlarged: ForceFamily::make_room.

@@ -147,6 +147,12 @@ void check_spread(const CheckSpread& op, ThreadGroup&) {
   note_spread(op);
 }
 
+void check_extents_host(const CheckExtents& op, ThreadGroup&) {
+  const double room = op.rule.room(op.conditions->box, op.cells);
+  for (int index = 0; index < std::min(*op.count, op.capacity); ++index)
+    if (extends_beyond(op, index, room)) op.faults->box |= kPatchGridChange;
+}
+
 }  // namespace
 
 void add_layout_kernels(HostKernels& table) {
@@ -155,6 +161,7 @@ void add_layout_kernels(HostKernels& table) {
   table.add<ShiftPatches, shift_patches_host>();
   table.add<CheckPatches, check_patches_host>();
   table.add<CheckSpread, check_spread>();
+  table.add<CheckExtents, check_extents_host>();
 }
 
 }  // namespace quiltmd

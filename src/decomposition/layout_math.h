@@ -7,6 +7,7 @@
 #include "decomposition/open_box.h"
 #include "decomposition/operations.h"
 #include "math/split.h"
+#include "system/system.h"
 
 namespace quiltmd {
 
@@ -122,6 +123,19 @@ QMD_HD void check_patches(const CheckPatches& op) {
       op.faults->box |= kStrainLimit;
   if (!op.rule.serves(box) || op.rule.cells(box, op.cells) != op.cells)
     op.faults->box |= kPatchGridChange;
+}
+
+// Whether atoms of a placed group are farther from its first one than `room` (nm).
+QMD_HD bool extends_beyond(const CheckExtents& op, int index, double room) {
+  const PlacedGroup group = op.placed[index];
+  const int atoms = op.group_start[group.group + 1] - op.group_start[group.group];
+  if (atoms <= kSmallGroupSize) return false;
+  bool beyond = false;
+  for (int i = 1; i < atoms; ++i) {
+    const Vec3d apart = op.position[group.slot + i] - op.position[group.slot];
+    beyond = beyond || dot(apart, apart) > room * room;
+  }
+  return beyond;
 }
 
 // Largest number of consecutive layers, around the boundary, that contain all atoms.

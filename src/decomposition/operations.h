@@ -179,4 +179,24 @@ struct CheckSpread {
   }
 };
 
+// Whether the patches have room for large hydrogen groups as far as they extend; if not, that is a fault, found
+// as by CheckPatches.
+struct CheckExtents {
+  static constexpr const char* kName = "check_extents";
+  const PlacedGroup* placed;
+  const int32_t* count;
+  int capacity;
+  const int32_t* group_start;  // as in AtomTable
+  const Vec3d* position;
+  const Conditions* conditions;
+  PatchRule rule;
+  Int3 cells;
+  Faults* faults;
+
+  void memory(MemoryUses& uses) const {
+    QMD_USES(kRead, placed, extent(count, 1), group_start, position, conditions);
+    uses.note_part(Access::kAdd, "faults->box", faults, offsetof(Faults, box), sizeof(int32_t));
+  }
+};
+
 }  // namespace quiltmd

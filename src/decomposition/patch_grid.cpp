@@ -89,6 +89,30 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patc
   return grid;
 }
 
+PatchGrid with_room_for_groups(PatchGrid grid, double radius, double extent,
+                               std::optional<Int3> cells) {
+  // Patches for groups that extend somewhat farther, so that not every motion calls for others.
+  constexpr double kFarther = 1.1, kSpare = 0.05;
+  grid.rule.group_radius = radius;
+  if (cells) grid.cells = grid.rule.cells(grid.box, *cells);
+  if (!cells || grid.rule.room(grid.box, grid.cells) < extent)
+    grid.cells =
+        grid.rule.with_groups(std::max(radius, kFarther * extent + kSpare)).cells(grid.box, {});
+  const double room = grid.rule.room(grid.box, grid.cells);
+  if (room < extent) {
+    char text[256];
+    std::snprintf(text, sizeof text,
+                  "the box is too small for its largest group of atoms held together by "
+                  "constraints: an atom is %.3f nm from the first of its group, and there is room "
+                  "for %.3f nm; use a larger box or a shorter cutoff, or constrain fewer bonds",
+                  extent, room);
+    throw Error(text);
+  }
+  for (size_t code = 0; code < grid.offsets.size(); ++code)
+    grid.shifts[code] = patch_shift(grid.box, grid.cells, grid.offsets[code]);
+  return grid;
+}
+
 int64_t count_slots(int64_t atoms, int64_t patches) {
   const int64_t most = atoms + patches * (kClusterSize - 1);
   return (most + kClusterSize - 1) / kClusterSize * kClusterSize;

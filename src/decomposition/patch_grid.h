@@ -20,6 +20,33 @@ struct PatchRule {
   double span;       // of bonded terms, nm
   Int3 patch_reach;  // reach of the half shell in patches along x, y, z: 1 or 2
   int64_t atoms;     // that are to fill the clusters of patches; 0: patches are as narrow as can be
+  // Where there are large hydrogen groups, the radius of others, for which reach and span have room; patches that
+  // have room for the large ones as well stay, however much the box grows. Negative: there are none.
+  double group_radius = -1;
+
+  QMD_HD bool has_large_groups() const { return group_radius >= 0; }
+  // The largest radius of hydrogen groups for which these patches are wide enough, nm.
+  QMD_HD double room(const Box& box, Int3 cells) const {
+    const Vec3d widths = box.widths();
+    double twice = 1e30;
+    const auto spare = [&twice](double apart) { twice = apart < twice ? apart : twice; };
+    for (int d = 0; d < 3; ++d) {
+      const double half = widths[d] / 2, reached = widths[d] * patch_reach[d] / cells[d];
+      spare(widths[d] - reach);
+      spare(reached - reach);
+      if (reached < half) spare(reached - span);
+      if (cells[d] > patch_reach[d] + 1) spare(half - span);
+    }
+    return group_radius + twice / 2;
+  }
+  // The same rule where atoms of hydrogen groups are up to `radius` from the first one.
+  PatchRule with_groups(double radius) const {
+    PatchRule wider = *this;
+    wider.reach += 2 * (radius - group_radius);
+    wider.span += 2 * (radius - group_radius);
+    wider.group_radius = radius;
+    return wider;
+  }
 
   QMD_HD bool serves(const Box& box) const {
     const Vec3d widths = box.widths();
@@ -55,10 +82,11 @@ struct PatchRule {
     return width;
   }
   // Cells along a dimension whose width is `reaches` times the least width of a cell.
-  QMD_HD static int cells_along(double reaches, int before) {
+  QMD_HD int cells_along(double reaches, int before) const {
     constexpr double kSpare = 1.03;
     const int serve = static_cast<int>(reaches), most = serve > 1 ? serve : 1;
     if (before == 0 || before > most) return most;
+    if (has_large_groups()) return before;
     const int spared = static_cast<int>(reaches / kSpare);
     return before > spared ? before : spared;
   }
@@ -115,6 +143,12 @@ int patch_of(const PatchGrid& grid, Vec3d point);
 // not change them again and again. So cells depend on what boxes came before, and are part of a State.
 PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patch_reach,
                           double span = 0, std::optional<Int3> cells = {}, int64_t atoms = 0);
+
+// The grid for a system with large hydrogen groups: `grid` as it is without them. `radius`: of the others;
+// `extent`: the largest distance of an atom from the first of its group. `cells` are kept where they have room for
+// it. Throws Error where the box has none.
+PatchGrid with_room_for_groups(PatchGrid grid, double radius, double extent,
+                               std::optional<Int3> cells);
 
 // Upper bound on the slots of this number of atoms, however they are spread: every patch is padded to whole
 // clusters.

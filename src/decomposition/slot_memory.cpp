@@ -100,6 +100,12 @@ CheckSpread SlotMemory::check_spread() {
           layers_.data(), faults.data()};
 }
 
+CheckExtents SlotMemory::check_extents() {
+  return {placed.data(),       group_count.data(), static_cast<int>(room.groups),
+          group_start_.data(), position().data(),  conditions.data(),
+          patch_grid.rule,     grid_.cells,        faults.data()};
+}
+
 void SlotMemory::allocate_patches() {
   const auto count = static_cast<size_t>(patch_grid.size());
   for (Buffer<int64_t>& tally : tally_) make_.renew(tally, count);

@@ -59,7 +59,8 @@ class SlotMemory {
   // still suit it.
   ShiftPatches shift_patches();
   CheckPatches check_patches();
-  CheckSpread check_spread();  // of atoms without a periodic box
+  CheckSpread check_spread();    // of atoms without a periodic box
+  CheckExtents check_extents();  // of large hydrogen groups in one
   // Room for the grid as it is now. The state in use stays where it is by slot; all else that lies by
   // slot or patch is void before the next rebuild.
   void update_grid();

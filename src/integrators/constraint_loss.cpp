@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "integrators/constraint_loss.h"
 
-#include <array>
 #include <cmath>
 #include <map>
 #include <span>
@@ -18,9 +17,9 @@ struct HeldGroup {
   std::span<const double> mass;
   std::span<const GroupConstraint> constraints;
 };
-using Positions = std::array<Vec3d, kMaxGroupSize>;
+using Positions = std::vector<Vec3d>;
 // Vectors of all atoms, each times the root of the atom's mass: projections are then orthogonal.
-using Weighted = std::array<double, 3 * size_t{kMaxGroupSize}>;
+using Weighted = std::vector<double>;
 
 double product(const Weighted& a, const Weighted& b) {
   double sum = 0;
@@ -36,14 +35,57 @@ void remove(const std::vector<Weighted>& directions, Weighted& w) {
   }
 }
 
-// Positions that fit the constraints: atom 0 in the middle, others around it, moved until they fit.
-Positions fit(const HeldGroup& group) {
+// A direction at the tetrahedral angle to the bond that leads to an atom, turned about it by the number of the
+// atom, so that no two are alike.
+Vec3d next_direction(Vec3d bond, size_t number) {
+  constexpr double kGoldenAngle = 2.399963229728653;
+  const Vec3d along = (1 / norm(bond)) * bond;
+  const Vec3d apart = std::fabs(along.x) < 0.5 ? Vec3d{1, 0, 0} : Vec3d{0, 1, 0};
+  const Vec3d across = (1 / norm(cross(along, apart))) * cross(along, apart);
+  const double turn = kGoldenAngle * static_cast<double>(number);
+  const Vec3d aside = std::cos(turn) * across + std::sin(turn) * cross(along, across);
+  return (1.0 / 3) * along + (std::sqrt(8.0) / 3) * aside;
+}
+
+// Atom 0 in the middle of a tetrahedron, the others at the lengths of constraints from one that is placed; atoms to which no
+// constraints lead are far from each other.
+Positions start_of_fit(const HeldGroup& group) {
   constexpr Vec3d kCorners[] = {{1, 1, 1}, {-1, -1, 1}, {-1, 1, -1}, {1, -1, -1}};
+  const size_t atoms = group.mass.size();
+  Positions x(atoms), bond(atoms);
+  std::vector<char> placed(atoms, 0);
+  int around = 0;
+  const auto corner = [&] {
+    const double size = (around < 4 ? 1 : -1) / std::sqrt(3.0);
+    return size * kCorners[around++ % 4];
+  };
+  const auto place_by = [&](size_t from, size_t to, double length) {
+    placed[to] = 1;
+    bond[to] = from == 0 ? corner() : next_direction(bond[from], to);
+    x[to] = x[from] + length * bond[to];
+  };
+  for (size_t start = 0; start < atoms; ++start) {
+    if (placed[start]) continue;
+    placed[start] = 1;
+    x[start] = {10.0 * static_cast<double>(start), 0, 0};
+    bond[start] = {1, 0, 0};
+    for (size_t before = 0, now = 1; now > before;) {
+      before = now;
+      for (const GroupConstraint& c : group.constraints) {
+        const auto i = static_cast<size_t>(c.first), j = static_cast<size_t>(c.second);
+        if (placed[i] == placed[j]) continue;
+        placed[i] ? place_by(i, j, c.length) : place_by(j, i, c.length);
+        ++now;
+      }
+    }
+  }
+  return x;
+}
+
+// Positions that fit the constraints: where the fit starts, moved until they do.
+Positions fit(const HeldGroup& group) {
   constexpr int kMaxSweeps = 10000;
-  const double size = group.constraints[0].length / std::sqrt(3.0);
-  Positions x{};
-  for (size_t i = 1; i < group.mass.size(); ++i)
-    x[i] = (i <= 4 ? size : -size) * kCorners[(i - 1) % 4];
+  Positions x = start_of_fit(group);
   double worst = 1;
   for (int sweep = 0; sweep < kMaxSweeps && worst > 1e-12; ++sweep) {
     worst = 0;
@@ -68,7 +110,7 @@ std::vector<Weighted> forbidden(const HeldGroup& group, const Positions& x) {
   for (const GroupConstraint& c : group.constraints) {
     const auto i = static_cast<size_t>(c.first), j = static_cast<size_t>(c.second);
     const Vec3d edge = x[i] - x[j];
-    Weighted w{};
+    Weighted w(3 * group.mass.size());
     for (int d = 0; d < 3; ++d) {
       w[3 * i + static_cast<size_t>(d)] = edge[d] / std::sqrt(group.mass[i]);
       w[3 * j + static_cast<size_t>(d)] = -edge[d] / std::sqrt(group.mass[j]);
@@ -92,7 +134,7 @@ double rotation_of(const HeldGroup& group) {
   const std::vector<Weighted> at_start = forbidden(group, x);
   double sum = 0;
   for (size_t axis = 0; axis < 3 * group.mass.size(); ++axis) {
-    Weighted velocity{};
+    Weighted velocity(3 * group.mass.size());
     velocity[axis] = 1;
     remove(at_start, velocity);
     Positions moved = x;

@@ -16,7 +16,7 @@ namespace quiltmd {
 
 // ---- Arrays spread over lanes --------------------------------------------------------------
 
-inline constexpr int kGroupLanes = kMaxGroupSize;
+inline constexpr int kGroupLanes = kSmallGroupSize;
 
 __device__ inline int own_place() { return threadIdx.x % kGroupLanes; }
 

@@ -15,6 +15,8 @@ namespace quiltmd {
 
 // Groups per block: few, so that a small system spreads over the machine.
 inline constexpr int kGroups = 64;
+// Classes of groups that it sorts, which come first in GroupClass.
+inline constexpr int kGroupClasses = 3;
 
 // ---- Groups of a block ---------------------------------------------------------------------
 

@@ -6,6 +6,22 @@
 
 namespace quiltmd {
 
+// Finds the rows of the factor of a large group (computes/constraints/coupled.h).
+static void find_rows(std::vector<GroupConstraint>& constraints) {
+  int32_t used = 0;
+  for (int32_t k = 0; k < std::ssize(constraints); ++k) {
+    GroupConstraint& own = constraints[static_cast<size_t>(k)];
+    const auto meets = [&](const GroupConstraint& other) {
+      return own.first == other.first || own.first == other.second || own.second == other.first ||
+             own.second == other.second;
+    };
+    const auto first = std::find_if(constraints.begin(), constraints.begin() + k, meets);
+    own.column = static_cast<int32_t>(first - constraints.begin());
+    own.row = used - own.column;
+    used += k - own.column + 1;
+  }
+}
+
 GroupConstraints constraints_by_group(const System& system) {
   std::vector<int32_t> group_of(static_cast<size_t>(system.atom_count()));
   for (int g = 0; g < system.group_count(); ++g)
@@ -21,10 +37,12 @@ GroupConstraints constraints_by_group(const System& system) {
     by_group[g].push_back({i - first, j - first, system.constraint_lengths[c]});
   }
   GroupConstraints result{{0}, {}};
-  for (auto& list : by_group) {
+  for (int g = 0; g < system.group_count(); ++g) {
+    std::vector<GroupConstraint>& list = by_group[static_cast<size_t>(g)];
     std::sort(list.begin(), list.end(), [](const GroupConstraint& a, const GroupConstraint& b) {
       return a.first != b.first ? a.first < b.first : a.second < b.second;
     });
+    if (system.is_large(g)) find_rows(list);
     result.all.insert(result.all.end(), list.begin(), list.end());
     result.start.push_back(static_cast<int32_t>(result.all.size()));
   }

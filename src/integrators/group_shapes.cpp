@@ -40,6 +40,7 @@ bool is_star(const Group& g) {
 }
 
 GroupClass class_of(const Group& g) {
+  if (std::ssize(g.mass) > kSmallGroupSize) return GroupClass::kLarge;
   if (is_rigid_water(g)) return GroupClass::kWater;
   return is_star(g) ? GroupClass::kStar : GroupClass::kGeneral;
 }
@@ -52,7 +53,7 @@ GroupShape shape_of(const Group& g, GroupClass its_class) {
   std::memset(&shape, 0, sizeof shape);
   shape.atoms = g.atoms;
   shape.constraints = static_cast<int32_t>(g.constraints.size());
-  if (its_class == GroupClass::kGeneral) return shape;
+  if (its_class == GroupClass::kGeneral || its_class == GroupClass::kLarge) return shape;
   if (its_class == GroupClass::kWater)
     shape.triangle =
         make_triangle(g.mass[0], g.mass[1], g.constraints[0].length, g.constraints[2].length);

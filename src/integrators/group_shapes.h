@@ -14,9 +14,9 @@
 
 namespace quiltmd {
 
-// A rigid water; a star (an atom alone, or with up to three hydrogens constrained to it); the rest.
-enum class GroupClass : uint32_t { kWater, kStar, kGeneral };
-inline constexpr int kGroupClasses = 3;
+// A rigid water; a star (an atom alone, or with up to three hydrogens constrained to it); the rest, and of
+// these those that are large.
+enum class GroupClass : uint32_t { kWater, kStar, kGeneral, kLarge };
 
 // A group's entry in GroupTable::group_shape: its shape, whether bonded terms read its positions, its
 // class.

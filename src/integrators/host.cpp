@@ -11,6 +11,7 @@
 #include "integrators/andersen.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/host_waters.h"
+#include "integrators/large_group.h"
 #include "integrators/monte_carlo.h"
 #include "integrators/nose_hoover.h"
 #include "integrators/site_physics.h"
@@ -116,6 +117,7 @@ void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, con
     RigidWater water;
     StarGroup star;
     SmallGroup group;
+    LargeGroup large;
     for (int index = begin; index < end; ++index) {
       switch (work.constants.code(work.placed[index].group).group_class()) {
         case GroupClass::kWater:
@@ -126,6 +128,9 @@ void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, con
           break;
         case GroupClass::kGeneral:
           apply_to(group, index);
+          break;
+        case GroupClass::kLarge:
+          apply_to(large, index);
           break;
       }
     }
@@ -174,6 +179,7 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
   RigidWater water{};  // the last one loaded; fills up a batch
   StarGroup star;
   SmallGroup group;
+  LargeGroup large;
   int64_t heat = 0;
   const auto flush = [&] {
     if (waters.count == 0) return;
@@ -200,8 +206,10 @@ int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& 
       if (++waters.count == WaterBatch::kWidth) flush();
     } else if (own == GroupClass::kStar) {
       heat += run_group(op, stores, index, star, stage);
-    } else {
+    } else if (own == GroupClass::kGeneral) {
       heat += run_group(op, stores, index, group, stage);
+    } else {
+      heat += run_group(op, stores, index, large, stage);
     }
   }
   flush();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the stages of a step do to one hydrogen group: written once, for the host and for GPUs. A
-// kernel loads a group (RigidWater, StarGroup, or SmallGroup for everything else), applies a stage,
-// and stores it. Stages read like the papers they come from; group types know how constraints are met.
+// kernel loads a group (RigidWater, StarGroup, SmallGroup or LargeGroup), applies a stage, and stores it. Stages read like the papers they come from; group types know how constraints are met.
 //
 // Double precision throughout: positions are unwrapped and trajectories long. Nothing here depends
 // on where a group lies or who computes it, so results do not either.
@@ -26,7 +25,7 @@ namespace quiltmd {
 // Each group type knows
 //   size(): places of atoms; atoms(): how many of them are taken (the others have no mass, stay at
 //     rest at the origin and are never stored)
-//   make_shape(): to be called once masses and lengths are there
+//   make_shape(): to be called once masses, lengths and positions are there
 //   project(vectors, rate): leaves of vectors at `position` what the constraints allow; where that
 //     takes iterations, until no length changes faster than `rate` (relative, 1/ps)
 //   constrain(moved, correction, tolerance): what to add to displacements from `position`
@@ -73,7 +72,7 @@ struct StarGroup {
   }
 };
 
-// Any group of up to kMaxGroupSize atoms. `Numbers` and `VectorArray` are arrays by atom; where one
+// Any group of up to kSmallGroupSize atoms. `Numbers` and `VectorArray` are arrays by atom; where one
 // thread has the group they are plain ones.
 template <class Numbers, class VectorArray>
 struct AnyGroup {
@@ -107,8 +106,11 @@ struct AnyGroup {
     for (int i = 0; i < taken; ++i) correction[i] = to[i] - (position[i] + moved[i]);
     return converged;
   }
+  // Moves atoms until the constraints hold, however far off they are: along the bonds as these change, by which
+  // each length follows Newton's iteration for a square root.
+  bool fit(double tolerance) { return shake(set(), position, position, tolerance); }
 };
-using SmallGroup = AnyGroup<double[kMaxGroupSize], Vec3d[kMaxGroupSize]>;
+using SmallGroup = AnyGroup<double[kSmallGroupSize], Vec3d[kSmallGroupSize]>;
 
 // ---- Loading and storing -------------------------------------------------------------------
 

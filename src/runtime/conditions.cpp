@@ -69,7 +69,7 @@ void Engine::set_conditions(const std::map<std::string, double>& values,
       make_step_plan(changed, setup_->degrees_of_freedom, setup_->molecules.large()).baths;
   const bool moves = box && *box != setup_->grid.box;
   const Int3 cells = setup_->grid.cells;
-  if (moves) set_box(*setup_, *box, cells);
+  if (moves) set_box(*setup_, PeriodicCell{*box}, cells);
   integrator_ = std::move(changed);
   setup_->restraint_strength = restraint_strength_ = restraint_strength;
   take_lambdas(*setup_, lambdas_ = lambdas);

@@ -6,7 +6,7 @@
 
 #include "computes/stiff_terms.h"
 #include "integrators/group_sites.h"
-#include "integrators/stage_physics.h"
+#include "integrators/large_group.h"
 #include "math/fixed.h"
 
 namespace quiltmd {
@@ -101,11 +101,9 @@ Descent::Point Descent::evaluated(std::vector<Vec3d> positions) const {
 
 template <class Body>
 void Descent::over_groups(const std::vector<Vec3d>& positions, Body body) const {
-  for (size_t k = 0; k + 1 < constraints_.start.size(); ++k) {
+  const auto apply = [&](auto& g, size_t k) {
     const int32_t begin = constraints_.start[k], end = constraints_.start[k + 1];
-    if (begin == end) continue;
     const auto first = static_cast<size_t>(system_.group_start[k]);
-    SmallGroup g{};
     g.taken = system_.group_start[k + 1] - system_.group_start[k];
     g.constraints = constraints_.all.data() + begin;
     g.constraint_count = end - begin;
@@ -114,21 +112,29 @@ void Descent::over_groups(const std::vector<Vec3d>& positions, Body body) const 
       g.mass[i] = g.inverse_mass[i] = 1;
     }
     body(g, first);
+  };
+  SmallGroup small{};
+  LargeGroup large{};
+  for (size_t k = 0; k + 1 < constraints_.start.size(); ++k) {
+    if (constraints_.start[k] == constraints_.start[k + 1]) continue;
+    if (system_.is_large(static_cast<int>(k)))
+      apply(large, k);
+    else
+      apply(small, k);
   }
 }
 
 void Descent::project(const std::vector<Vec3d>& positions, std::vector<Vec3d>& forces) const {
-  over_groups(positions, [&](SmallGroup& g, size_t first) {
+  over_groups(positions, [&](auto& g, size_t first) {
     for (int i = 0; i < g.size(); ++i) g.force[i] = forces[first + static_cast<size_t>(i)];
     project_force(tolerance_, g);
     for (int i = 0; i < g.size(); ++i) forces[first + static_cast<size_t>(i)] = g.force[i];
   });
 }
 
-// Along the bonds as these change, by which each length follows Newton's iteration for a square root.
 std::vector<Vec3d> Descent::constrained(std::vector<Vec3d> positions) const {
-  over_groups(positions, [&](SmallGroup& g, size_t first) {
-    shake(g.set(), g.position, g.position, tolerance_);
+  over_groups(positions, [&](auto& g, size_t first) {
+    g.fit(tolerance_);
     for (int i = 0; i < g.size(); ++i) positions[first + static_cast<size_t>(i)] = g.position[i];
   });
   place_sites(system_, positions);
@@ -141,8 +147,9 @@ std::optional<std::vector<Vec3d>> Descent::moved(const std::vector<Vec3d>& move)
   std::vector<Vec3d> to(from.size());
   bool found = true;
   for (size_t i = 0; i < to.size(); ++i) to[i] = from[i] + move[i];
-  over_groups(from, [&](SmallGroup& g, size_t first) {
-    SmallGroup::Vectors by, correction;
+  over_groups(from, [&]<class Group>(Group& g, size_t first) {
+    typename Group::Vectors by, correction;
+    g.make_shape();
     for (int i = 0; i < g.size(); ++i) by[i] = move[first + static_cast<size_t>(i)];
     found = g.constrain(by, correction, tolerance_) && found;
     for (int i = 0; i < g.size(); ++i) to[first + static_cast<size_t>(i)] += correction[i];

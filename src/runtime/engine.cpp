@@ -223,10 +223,9 @@ void Engine::run_to(int64_t target) {
   const Int3 cells = setup_->grid.cells;
   for_ranks([&](Rank& rank) { rank.run_to(target); });
   const bool needs_plan = ranks_[0]->needs_plan();
-  if (setup_->plan.rebuild_stage.every) set_box(*setup_, box_of(ranks_[0]->memory()), cells);
+  if (setup_->plan.rebuild_stage.every)
+    set_box(*setup_, PeriodicCell{box_of(ranks_[0]->memory())}, cells);
   if (!needs_plan) return;
-  if (setup_->grid.is_open() && ranks_[0]->needs_grid())
-    set_box(*setup_, spread_of(internal_positions()), {});
   load_again();
   run_to(target);
 }
@@ -343,14 +342,24 @@ void Engine::draw_velocities(double temperature, uint64_t seed) {
   for_ranks([&](Rank& rank) { rank.draw_velocities(temperature, seed); });
 }
 
+Cell Engine::periodic_cell(const Box& box, const std::vector<Vec3d>& positions) const {
+  return PeriodicCell{box, extent_of_large_groups(system_, positions)};
+}
+
 // Atoms lie in other patches, on other ranks perhaps.
 void Engine::load_again() {
   HostState now = capture({.state = true})->state();
+  now.positions = to_internal_order(system_, now.positions);
+  if (ranks_[0]->needs_grid()) {
+    if (setup_->grid.is_open())
+      set_box(*setup_, spread_of(now.positions), {});
+    else
+      set_box(*setup_, periodic_cell(setup_->grid.box, now.positions), setup_->grid.cells);
+  }
   if (assigned_cells_ != setup_->grid.cells) {
     ++grid_changes_;
     grid_changed_at_ = now.step;
   }
-  now.positions = to_internal_order(system_, now.positions);
   now.velocities = to_internal_order(system_, now.velocities);
   now.list_positions.clear();
   assign(now.positions);

@@ -132,6 +132,7 @@ class Engine {
   void run_to(int64_t target);
   // Whether the ranks have the lists of this state (internal order).
   bool has_lists_of(const Box& box, const HostState& state) const;
+  Cell periodic_cell(const Box& box, const std::vector<Vec3d>& positions) const;
   void enter(const Cell& cell, HostState state);  // which is in the internal order
   void take_external();
   void load_state(const Cell& cell, HostState& state);

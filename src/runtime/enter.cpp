@@ -33,15 +33,17 @@ int age_by(double moved, const ListSettings& lists, const ListAges& ages) {
 
 void Engine::set_state(const std::optional<Box>& box, const HostState& state) {
   HostState internal = entering_state(system_, state);
-  const Cell cell = box ? Cell(*box) : Cell(spread_of(internal.positions));
+  const auto& listed =
+      internal.list_positions.empty() ? internal.positions : internal.list_positions;
+  const Cell cell = box ? periodic_cell(*box, listed) : Cell(spread_of(internal.positions));
   enter(cell, std::move(internal));
 }
 
 void Engine::enter(const Cell& cell, HostState state) {
-  const Box* box = std::get_if<Box>(&cell);
-  check_apart(system_, box ? *box : box_around(std::get<Spread>(cell)), state);
+  const auto* periodic = std::get_if<PeriodicCell>(&cell);
+  check_apart(system_, periodic ? periodic->box : box_around(std::get<Spread>(cell)), state);
   if (setup_) doubt_lists(*setup_, state);
-  const bool has_lists = box && has_lists_of(*box, state);
+  const bool has_lists = periodic && has_lists_of(periodic->box, state);
   entered_.reset();
   stop_profile();
   try {
@@ -103,8 +105,8 @@ void Engine::place_atoms(const std::vector<Vec3d>& positions) {
                  entered_->variables};
   const double reach = std::min(kPartOfBuffer * setup_->lists.buffer, setup_->ages.limit.back());
   if (farthest_apart(next.positions, next.list_positions) > reach) next.list_positions.clear();
-  const Cell cell =
-      setup_->grid.is_open() ? Cell(spread_of(next.positions)) : Cell(setup_->grid.box);
+  const Cell cell = setup_->grid.is_open() ? Cell(spread_of(next.positions))
+                                           : periodic_cell(setup_->grid.box, next.positions);
   enter(cell, std::move(next));
 }
 

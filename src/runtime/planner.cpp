@@ -47,7 +47,8 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
         "lennard_jones = "
         "cutoff (--lennard-jones cutoff)");
   const int64_t copies = int64_t{tile.x} * tile.y * tile.z;
-  setup_ = make_setup(with_groups(system), nonbonded, integrator, lists, tiled(box, tile));
+  setup_ =
+      make_setup(with_groups(system), nonbonded, integrator, lists, PeriodicCell{tiled(box, tile)});
   fill_patches(setup_.grid, copies);
   atoms_ = setup_.system.atom_count() * copies;
   groups_ = setup_.system.group_count() * copies;

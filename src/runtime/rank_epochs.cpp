@@ -57,7 +57,7 @@ void Rank::share_mesh(MeshSharing mesh) {
 void Rank::rebuild() {
   build_lists(Epoch::Opening::kPlain);
   fit_messages();
-  if (agreed_.faults.share_overflow) state_.require_assignment();
+  if (agreed_.faults.share_overflow || agreed_.faults.box) state_.require_assignment();
 }
 
 void Rank::build_lists(Epoch::Opening opening) {

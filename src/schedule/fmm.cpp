@@ -17,7 +17,7 @@ class Levels : ThroughMessages {
       : ThroughMessages(schedule, work, view),
         memory_(memory),
         levels_(shares_, memory.levels, memory.reach().x),
-        margin_(work.setup.group_radius + work.setup.ages.limit.back()) {}
+        margin_(work.setup.group_radii.any + work.setup.ages.limit.back()) {}
 
   LongRangeTasks add() {
     const std::vector<TaskId> charged_planes = charges();

@@ -18,7 +18,7 @@ std::vector<int32_t> planes_reached(const Setup& setup, const PmeGrid& grid, con
   const PatchGrid& patches = setup.grid;
   const int cells = patches.cells[dimension];
   const auto n = static_cast<size_t>(Int3{grid.nx, grid.ny, grid.nz}[dimension]);
-  const double margin = setup.group_radius + setup.ages.limit.back();
+  const double margin = setup.group_radii.any + setup.ages.limit.back();
   const double beyond =
       margin / (cells * patches.least_width[dimension]);  // in any box that serves
   std::vector<char> has_cell(static_cast<size_t>(cells), 0);

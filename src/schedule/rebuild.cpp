@@ -95,6 +95,8 @@ Schedule proxies_and_lists_schedule(RankMemory& memory, const RankView& view) {
   add_proxies(chain, memory, view.plan());
   if (memory.setup.grid.is_open())
     chain.add("spread", [&m = memory](Post&) { m.device.launch(m.slots.check_spread()); });
+  if (memory.setup.grid.rule.has_large_groups())
+    chain.add("extents", [&m = memory](Post&) { m.device.launch(m.slots.check_extents()); });
   // List builds run beside other work, and so does work with its own stream in steps: the long-range sum need
   // not wait for them.
   for (Rebuilt* part : memory.rebuilt)

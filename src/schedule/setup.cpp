@@ -201,8 +201,9 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
   const bool open = std::holds_alternative<Spread>(cell);
   const bool lists = uses_lists(setup.system, setup.nonbonded);
   const double cutoff = lists ? setup.nonbonded.cutoff : kReachOfAllPairs;
-  const double sticks_out = setup.lists.buffer + 2 * setup.group_radius;
-  const double reach = cutoff + sticks_out, span = setup.term_span + 2 * setup.group_radius;
+  const auto& [small_radius, any_radius] = setup.group_radii;
+  const double across = 2 * (open ? any_radius : small_radius);
+  const double reach = cutoff + setup.lists.buffer + across, span = setup.term_span + across;
   if (open) {
     const Int3 patch_reach = setup.lists.patch_reach;
     const int least =
@@ -220,8 +221,12 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     const Int3 patch_reach = setup.lists.patch_reach;
     // Who asks for half as wide patches wants many of them.
     const bool may_be_wider = lists && patch_reach == kOneAway;
-    setup.grid = make_patch_grid(std::get<Box>(cell), cutoff, reach, patch_reach, span, cells,
-                                 may_be_wider ? std::ssize(setup.system.masses) : 0);
+    const auto& [box, extent] = std::get<PeriodicCell>(cell);
+    PatchGrid grid = make_patch_grid(box, cutoff, reach, patch_reach, span, cells,
+                                     may_be_wider ? std::ssize(setup.system.masses) : 0);
+    if (setup.system.has_large_groups())
+      grid = with_room_for_groups(std::move(grid), small_radius, extent, cells);
+    setup.grid = std::move(grid);
     if (std::ranges::any_of(setup.families, &Family::full_shell))
       setup.grid.holds = Holds::kFullShell;
   }
@@ -268,7 +273,8 @@ Setup make_setup(System system, const NonbondedSettings& nonbonded,
   setup.ages = nonbonded.has_two_cutoffs()
                    ? list_ages(setup.lists, nonbonded.cutoff, nonbonded.coulomb_cutoff(), motion)
                    : list_ages(setup.lists, nonbonded.cutoff, motion);
-  setup.group_radius = std::max(group_radius(all), radius_of_site_groups(all));
+  setup.group_radii = group_radii(all);
+  add_site_groups(all, setup.group_radii);
   for (const MeshSettings& mesh : meshes_of(nonbonded))
     check_pme_grid(nonbonded.order, mesh.points);
   find_constants(setup);

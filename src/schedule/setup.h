@@ -37,9 +37,9 @@ struct Setup {
   std::vector<HeldCoordinate> held;  // by position restraints
   PackedPairs packed_pairs;
   PairParameters pairs{};
-  double group_radius = 0;  // largest distance of atoms from the first of their group, nm
-  double term_span = 0;  // atoms of restraints and of excluded pairs that are terms may be so far
-                         // apart, nm
+  GroupRadii group_radii;  // of hydrogen groups
+  double term_span = 0;    // atoms of restraints and of excluded pairs that are terms may be so far
+                           // apart, nm
   double total_mass = 0;
   Molecules molecules;
   std::shared_ptr<const FmmTables> fmm;     // null where there is no such sum
@@ -79,8 +79,13 @@ struct Setup {
 // Lambdas of alchemical atoms, and the constants that go with them in the present box.
 void take_lambdas(Setup& setup, const Lambdas& lambdas);
 
+// A periodic box, and how far atoms of large hydrogen groups are from the first one, nm.
+struct PeriodicCell {
+  Box box;
+  double extent = 0;
+};
 // Space of the atoms: a periodic box, or none (decomposition/open_box.h).
-using Cell = std::variant<Box, Spread>;
+using Cell = std::variant<PeriodicCell, Spread>;
 
 // Changes the cell and what follows from it. `cells`: of the present patch grid, if there is one. Throws
 // Error, and changes nothing, when a box does not suit the cutoff or the lists.

@@ -4,9 +4,11 @@
 // nothing downstream ever sees a group that is not contiguous.
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "math/error.h"
@@ -47,9 +49,71 @@ std::vector<int32_t> find_sets(const System& input) {
   return parent;
 }
 
-// The new order: groups by lowest atom; in a group the centre first (the atom with the most
-// constraints, of equals the heaviest, then the lowest), the others ascending, virtual sites last. Fills
-// group_start.
+// Along constraints, from an atom to the farthest of its set.
+class FarthestAtoms {
+ public:
+  // Of sets with more than kSmallGroupSize members.
+  FarthestAtoms(const System& input, const std::vector<int32_t>& set,
+                const std::vector<int32_t>& members)
+      : input_(input), set_(set), path_(set.size()) {
+    for (size_t c = 0; c < input.constraints.size(); ++c) {
+      const int32_t lowest = set[at(input.constraints[c][0])];
+      if (members[at(lowest)] > kSmallGroupSize) of_set_[lowest].push_back(c);
+    }
+  }
+
+  double from(int32_t atom) {
+    const std::vector<size_t>& constraints = of_set_[set_[at(atom)]];
+    for (const size_t c : constraints)
+      for (const int32_t end : input_.constraints[c]) path_[at(end)] = kFar;
+    path_[at(atom)] = 0;
+    while (shorten(constraints)) {
+    }
+    double farthest = 0;
+    for (const size_t c : constraints)
+      for (const int32_t end : input_.constraints[c]) farthest = std::max(farthest, path_[at(end)]);
+    return farthest;
+  }
+
+ private:
+  static constexpr double kFar = std::numeric_limits<double>::max();
+
+  bool shorten(const std::vector<size_t>& constraints) {
+    bool shorter = false;
+    for (const size_t c : constraints) {
+      const auto [i, j] = input_.constraints[c];
+      const double length = input_.constraint_lengths[c];
+      for (const auto& [here, there] : {std::pair(i, j), std::pair(j, i)}) {
+        if (path_[at(here)] == kFar || path_[at(here)] + length >= path_[at(there)]) continue;
+        path_[at(there)] = path_[at(here)] + length;
+        shorter = true;
+      }
+    }
+    return shorter;
+  }
+
+  const System& input_;
+  const std::vector<int32_t>& set_;
+  std::vector<double> path_;
+  std::map<int32_t, std::vector<size_t>> of_set_;
+};
+
+[[noreturn]] void refuse_large_set(int32_t atom, int32_t members) {
+  throw Error(
+      "atom " + std::to_string(atom) + " (counted from 0) is in a set of " +
+      std::to_string(members) +
+      " atoms held together by constraints or virtual sites, and at most " +
+      std::to_string(kMaxGroupSize) +
+      " are possible: in large molecules constrain only bonds to hydrogen (h-bonds), which "
+      "allow steps of 2 fs, or of 4 fs with heavier hydrogens; use bonds in place of chains "
+      "of constraints (Martini's files have them where FLEXIBLE is defined, for shorter "
+      "time steps), and let parents of a virtual site have few constraints");
+}
+
+// The new order: groups by lowest atom; in a group the centre first, the others ascending, virtual sites
+// last. The centre is the atom with the most constraints, of equals the heaviest, then the lowest; in a large
+// group it is first of all the atom from which the farthest is nearest, since patches are as wide as that
+// demands. Fills group_start.
 std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& group_start) {
   const std::vector<int32_t> set = find_sets(input);
   std::vector<int32_t> degree(set.size(), 0), members(set.size(), 0), start(set.size(), 0);
@@ -60,15 +124,7 @@ std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& grou
   group_start.assign(1, 0);
   for (int32_t a = 0; a < input.atom_count(); ++a) {
     if (members[at(a)] == 0) continue;
-    if (members[at(a)] > kMaxGroupSize)
-      throw Error("atom " + std::to_string(a) + " (counted from 0) is in a set of " +
-                  std::to_string(members[at(a)]) +
-                  " atoms held together by constraints or virtual sites, and at most " +
-                  std::to_string(kMaxGroupSize) +
-                  " are possible: constrain only bonds to hydrogen, rigid water and small rings, "
-                  "use bonds in place of chains of constraints (Martini's files have them where "
-                  "FLEXIBLE is defined, for shorter time steps), and let parents of a virtual site "
-                  "have few hydrogens");
+    if (members[at(a)] > kMaxGroupSize) refuse_large_set(a, members[at(a)]);
     start[at(a)] = group_start.back();
     group_start.push_back(group_start.back() + members[at(a)]);
   }
@@ -77,12 +133,16 @@ std::vector<int32_t> order_atoms(const System& input, std::vector<int32_t>& grou
   for (const Site& site : input.sites) is_site[at(site.atom)] = 1;
   std::vector<int32_t> order(set.size()), next = start;
   for (int32_t a = 0; a < input.atom_count(); ++a) order[at(next[at(set[at(a)])]++)] = a;
+  FarthestAtoms farthest(input, set, members);
   for (size_t g = 0; g + 1 < group_start.size(); ++g) {
     const auto begin = order.begin() + group_start[g], end = order.begin() + group_start[g + 1];
-    const auto centre = std::max_element(begin, end, [&](int32_t a, int32_t b) {
-      return std::pair(degree[at(a)], input.masses[at(a)]) <
-             std::pair(degree[at(b)], input.masses[at(b)]);
-    });
+    const bool is_large = end - begin > kSmallGroupSize;
+    const auto rank = [&](int32_t atom) {
+      const double reach = is_large ? farthest.from(atom) : 0;
+      return std::tuple(!is_site[at(atom)], -reach, degree[at(atom)], input.masses[at(atom)]);
+    };
+    const auto centre =
+        std::max_element(begin, end, [&](int32_t a, int32_t b) { return rank(a) < rank(b); });
     std::rotate(begin, centre, centre + 1);
     if (!input.sites.empty())
       std::stable_partition(begin, end, [&](int32_t a) { return !is_site[at(a)]; });
@@ -244,7 +304,7 @@ System with_groups(const System& input) {
 }
 
 // The longest of the shortest paths along constraints. What they do not reach is in a group with sites.
-double group_radius(const System& system) {
+GroupRadii group_radii(const System& system) {
   const double far = std::numeric_limits<double>::max();
   std::vector<double> path(static_cast<size_t>(system.atom_count()), far);
   for (int g = 0; g < system.group_count(); ++g)
@@ -261,10 +321,22 @@ double group_radius(const System& system) {
         shorter = true;
       }
   }
-  double longest = 0;
-  for (const double length : path)
-    if (length < far) longest = std::max(longest, length);
-  return longest;
+  GroupRadii radii;
+  for (int g = 0; g < system.group_count(); ++g)
+    for (int32_t a = system.group_start[at(g)]; a < system.group_start[at(g + 1)]; ++a)
+      if (path[at(a)] < far) radii.add(path[at(a)], system.is_large(g));
+  return radii;
+}
+
+double extent_of_large_groups(const System& system, const std::vector<Vec3d>& positions) {
+  double farthest = 0;
+  for (int g = 0; g < system.group_count(); ++g) {
+    if (!system.is_large(g)) continue;
+    const int32_t first = system.group_start[at(g)];
+    for (int32_t a = first; a < system.group_start[at(g + 1)]; ++a)
+      farthest = std::max(farthest, norm(positions[at(a)] - positions[at(first)]));
+  }
+  return farthest;
 }
 
 }  // namespace quiltmd

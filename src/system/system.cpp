@@ -43,6 +43,17 @@ int32_t System::end_of_masses(int group) const {
   return end;
 }
 
+bool System::is_large(int group) const {
+  const auto g = static_cast<size_t>(group);
+  return group_start[g + 1] - group_start[g] > kSmallGroupSize;
+}
+
+bool System::has_large_groups() const {
+  for (int g = 0; g < group_count(); ++g)
+    if (is_large(g)) return true;
+  return false;
+}
+
 const Terms* System::terms_of(const TermForm& form) const {
   for (const Terms& some : terms)
     if (some.form == &form) return &some;

@@ -4,6 +4,7 @@
 // group are contiguous; `input_index` leads back to the order of the user's files.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -36,6 +37,9 @@ struct Terms {
   std::span<const double> parameters_of(int term) const;
   void add(std::span<const int32_t> term_atoms, std::span<const double> term_parameters);
 };
+
+// Atoms of a hydrogen group, virtual sites included: one of more than the first number is large.
+inline constexpr int kSmallGroupSize = 8, kMaxGroupSize = 64;
 
 struct System {
   std::vector<double> masses;       // amu
@@ -71,6 +75,8 @@ struct System {
   int term_count() const;
   // End of the atoms with mass of a group; virtual sites follow.
   int32_t end_of_masses(int group) const;
+  bool is_large(int group) const;
+  bool has_large_groups() const;
 
   // The terms of a form: null where there are none; to be added to, made where there are none.
   const Terms* terms_of(const TermForm& form) const;
@@ -81,10 +87,19 @@ struct System {
 // groups: the connected sets of constraints (a heavy atom and its hydrogens, a rigid water) and of virtual
 // sites with their parents, every other atom being a group of its own. Sites are the last atoms of their
 // group. Throws Error for a set larger than kMaxGroupSize.
-inline constexpr int kMaxGroupSize = 8;
 System with_groups(const System& input);
-// Largest distance of atoms of a group from its first atom, nm; in groups with virtual sites, atoms to which
-// no constraints lead do not count.
-double group_radius(const System& system);
+
+// Bounds of the distance of atoms from the first atom of their group, nm.
+struct GroupRadii {
+  double small = 0, any = 0;  // of groups that are not large; of all
+  void add(double radius, bool is_large) {
+    any = std::max(any, radius);
+    if (!is_large) small = std::max(small, radius);
+  }
+};
+// Along constraints; in groups with virtual sites, atoms to which no constraints lead do not count.
+GroupRadii group_radii(const System& system);
+// The largest distance of an atom of a large group from its first atom, nm; 0: none.
+double extent_of_large_groups(const System& system, const std::vector<Vec3d>& positions);
 
 }  // namespace quiltmd

@@ -73,6 +73,10 @@ def test_bonds_that_are_constrained_and_in_the_list_of_forces(tmp_path: Path) ->
     assert noted(
         read(tmp_path, "mdin", MDIN.replace("ntf=2,", "")), "ntf is not given: constrained bonds"
     )
+    all_bonds = read(tmp_path, "mdin", MDIN.replace("ntc=2, ntf=2", "ntc=3, ntf=1"))
+    assert all_bonds.settings["system"]["constraints"] == "all-bonds"
+    assert all_bonds.settings["system"]["rigid_water"]
+    assert noted(all_bonds, "ntf 1: constrained bonds have no energy, as with ntf = 3")
     (refused,) = read(tmp_path, "mdin", MDIN.replace("ntc=2", "ntc=1")).refused
     assert "ntf 2: only 1 or ntf = ntc" in refused
 

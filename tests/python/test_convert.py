@@ -231,19 +231,20 @@ def test_facts_of_a_system_without_names(alanine: tuple[Path, Path], tmp_path: P
 
 
 def test_facts_say_what_is_refused(alanine: Files, tmp_path: Path) -> None:
-    """All bonds constrained: a set of 22 atoms, where 8 can be; the atom is named by a run."""
+    """A set of 65 atoms, where 64 can be; the atom is named by a run."""
     system, state = quiltmd.load(*alanine, rigid_water=False)
-    chain = np.column_stack([np.arange(8), np.arange(1, 9)])
-    for count, refused in ((7, False), (8, True)):
-        held = replace(system, constraints=chain[:count], constraint_lengths=np.full(count, 0.1))
+    chain = np.column_stack([np.arange(64), np.arange(1, 65)])
+    line = replace(state, positions=0.02 * np.arange(system.atoms)[:, None] * [1, 0, 0])
+    for count, refused in ((63, False), (64, True)):
+        held = replace(system, constraints=chain[:count], constraint_lengths=np.full(count, 0.02))
         facts = system_facts(held)
         assert ("refused" in facts) is refused
         if refused:
-            assert "1 set(s) of more than 8 atoms" in facts["refused"][0]
-            with pytest.raises(QuiltError, match=r"^atom 1 \(HH31 of ACE 1\) is in a set of 9"):
-                quiltmd.Simulation(held, state, device="cpu", threads=1)
+            assert "1 set(s) of more than 64 atoms" in facts["refused"][0]
+            with pytest.raises(QuiltError, match=r"^atom 1 \(HH31 of ACE 1\) is in a set of 65"):
+                quiltmd.Simulation(held, line, device="cpu", threads=1)
         else:
-            quiltmd.Simulation(held, state, device="cpu", threads=1)
+            quiltmd.Simulation(held, line, device="cpu", threads=1)
 
 
 def test_facts_say_that_there_is_no_box(openmmtools_data: Path) -> None:

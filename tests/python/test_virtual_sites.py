@@ -446,14 +446,39 @@ def test_parents_that_nothing_holds() -> None:
         Simulation(system, state, SMALL, device="cpu")
 
 
-def test_groups_that_are_too_large() -> None:
-    system, state = molecule(
-        sites.average(4, (0, 1, 2, 3), (0.25, 0.25, 0.25, 0.25)),
-        constraints=[[1, 5], [1, 6], [1, 7], [1, 8]],
-        constraint_lengths=[0.1] * 4,
+def test_a_site_in_a_large_group() -> None:
+    """Eleven atoms: a chain of constraints, and the mean place of four of them."""
+    chain = np.stack([np.arange(9), np.arange(1, 10)], axis=1)
+    site = sites.average(10, (2, 4, 6, 8), (0.25, 0.25, 0.25, 0.25))
+    zigzag = np.array([[0.1 * k, 0.06 * (k % 2), 0.03 * (k % 3)] for k in range(10)])
+    positions = 1.5 + np.concatenate([zigzag, zigzag[2:9:2].mean(axis=0, keepdims=True)])
+    lengths = np.linalg.norm(np.diff(zigzag, axis=0), axis=1)
+    system = System.of(
+        np.append(np.full(10, 12.0), 0),
+        exclusions=[[i, j] for j in range(11) for i in range(j)],
+        constraints=chain,
+        constraint_lengths=lengths,
+        **site_fields([site]),
     )
-    with pytest.raises(quiltmd.QuiltError, match="a set of 9 atoms held together by constraints"):
-        Simulation(system, state, SMALL, device="cpu")
+    state = State(positions, np.zeros((11, 3)), 6 * np.eye(3))
+    ends = []
+    for ranks in (1, 2):
+        run = Simulation(
+            system,
+            state,
+            Nonbonded(cutoff=0.6, method="cutoff", dispersion_correction=False),
+            integrator=quiltmd.VelocityVerlet(0.002),
+            device="cpu",
+            ranks=ranks,
+        )
+        run.draw_velocities(300, seed=1)
+        run.run(50)
+        ends.append(run.state().positions)
+    now = np.linalg.norm(np.diff(ends[0][:10], axis=0), axis=1)
+    np.testing.assert_allclose(now, lengths, rtol=2e-8)
+    np.testing.assert_allclose(ends[0][10], ends[0][2:9:2].mean(axis=0), atol=1e-6)
+    assert np.abs(ends[0] - positions).max() > 0.02
+    assert ends[0].tobytes() == ends[1].tobytes()
 
 
 def test_unknown_kinds_of_openmm() -> None:

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// SETTLE, stars, SHAKE and RATTLE against each other and against what constraints must conserve.
+// SETTLE, stars, the matrix of large groups, SHAKE and RATTLE against each other and against what constraints must
+// conserve.
 #include <limits>
 
 #include "check.h"
+#include "computes/constraints/coupled.h"
 #include "computes/constraints/settle.h"
 #include "computes/constraints/shake.h"
 #include "computes/constraints/star.h"
+#include "integrators/group_constraints.h"
 #include "one_rank.h"
 
 using namespace quiltmd;
@@ -238,6 +241,116 @@ void velocities_of_water() {
   }
 }
 
+// A large group with room for the factor: a zigzag with side chains, closed to rings in two places.
+struct LargeMolecule {
+  Molecule m;
+  GroupConstraints list;
+  std::vector<double> inverse_mass, rows, multiplier;
+  std::vector<Vec3d> edge;
+
+  LargeMolecule(Random& random, double move) {
+    System given;
+    std::vector<Vec3d> at;
+    const int backbone = 24;
+    for (int i = 0; i < backbone; ++i) {
+      add_atom(given, i % 3 ? 12.011 : 15.999);
+      at.push_back({0.12 * i, 0.08 * (i % 2), 0.05 * (i / 2 % 2)});
+    }
+    for (int i = 0; i < backbone; i += 2) {
+      add_atom(given, kHydrogen);
+      at.push_back(at[static_cast<size_t>(i)] + Vec3d{0.02, -0.1, 0.03});
+    }
+    const auto hold = [&](int i, int j) {
+      constrain(given, i, j, norm(at[static_cast<size_t>(i)] - at[static_cast<size_t>(j)]));
+    };
+    for (int i = 0; i + 1 < backbone; ++i) hold(i, i + 1);
+    for (int i = 0; i < backbone; i += 2) hold(i, backbone + i / 2);
+    hold(3, 8);
+    hold(15, 17);
+    m.system = with_groups(given);
+    for (const int32_t i : m.system.input_index) {
+      m.from.push_back(at[static_cast<size_t>(i)]);
+      m.to.push_back(m.from.back() + random_vector(random, move));
+    }
+    list = constraints_by_group(m.system);
+    inverse_mass = inverse(m.system.masses);
+    const auto count = list.all.size();
+    rows.resize(static_cast<size_t>(list.all.back().row) + count);
+    multiplier.resize(count);
+    edge.resize(count);
+  }
+  ConstraintSet set() const {
+    return {list.all.data(), static_cast<int>(list.all.size()), inverse_mass.data()};
+  }
+  CoupledConstraints<ConstraintSet> coupled() {
+    return {set(), rows.data(), multiplier.data(), edge.data()};
+  }
+};
+
+void large_groups_equal_shake() {
+  Random random(8);
+  for (const double tolerance : {1e-6, 1e-12}) {
+    for (int n = 0; n < 20; ++n) {
+      LargeMolecule l(random, 0.003);
+      CHECK(l.m.system.is_large(0) && l.m.system.group_count() == 1);
+      const std::vector<Vec3d> before = l.m.to;
+      std::vector<Vec3d> shaken = l.m.to, moved, correction(before.size());
+      CHECK(shake(l.set(), l.m.from.data(), shaken.data(), 1e-13));
+      for (size_t i = 0; i < before.size(); ++i) moved.push_back(before[i] - l.m.from[i]);
+      l.coupled().factor(l.m.from);
+      CHECK(l.coupled().constrain(moved, correction, l.m.system.atom_count(), tolerance));
+      for (size_t i = 0; i < before.size(); ++i) l.m.to[i] = before[i] + correction[i];
+      CHECK(worst_length(l.m) < 1.1 * tolerance);
+      for (size_t i = 0; i < before.size(); ++i)
+        CHECK_NEAR(norm(shaken[i] - l.m.to[i]), 0, 5 * tolerance + 1e-11);
+      check_conserved(l.m, before, 1e-12);
+    }
+  }
+}
+
+void velocities_of_large_groups() {
+  Random random(9);
+  for (int n = 0; n < 20; ++n) {
+    LargeMolecule l(random, 0);
+    std::vector<Vec3d> v;
+    for (size_t i = 0; i < l.m.from.size(); ++i) v.push_back(random_vector(random, 1));
+    std::vector<Vec3d> by_rattle = v;
+    CHECK(rattle(l.set(), l.m.from.data(), by_rattle.data(), 1e-12));
+    l.coupled().factor(l.m.from);
+    CHECK(l.coupled().project(v));
+    for (size_t i = 0; i < v.size(); ++i) CHECK_NEAR(norm(v[i] - by_rattle[i]), 0, 1e-10);
+    v[3].x = std::numeric_limits<double>::quiet_NaN();
+    CHECK(!l.coupled().project(v));
+    std::vector<Vec3d> correction(v.size());
+    CHECK(!l.coupled().constrain(v, correction, l.m.system.atom_count(), 1e-10));
+  }
+}
+
+// A flat square with both diagonals has a constraint that follows from the others.
+void dependent_constraints_do_no_harm() {
+  Random random(10);
+  const std::vector<Vec3d> at{{0, 0, 0}, {0.2, 0, 0}, {0.2, 0.2, 0}, {0, 0.2, 0}};
+  std::vector<GroupConstraint> list;
+  for (int32_t i = 0, used = 0; i < 4; ++i)
+    for (int32_t j = i + 1; j < 4; ++j) {
+      list.push_back(
+          {i, j, norm(at[static_cast<size_t>(i)] - at[static_cast<size_t>(j)]), 0, used});
+      used += static_cast<int32_t>(list.size());
+    }
+  const std::vector<double> inverse_mass(4, 0.1);
+  std::vector<double> rows(21), multiplier(6);
+  std::vector<Vec3d> edge(6), v;
+  for (size_t i = 0; i < 4; ++i) v.push_back(random_vector(random, 1));
+  const CoupledConstraints<ConstraintSet> coupled{
+      {list.data(), 6, inverse_mass.data()}, rows.data(), multiplier.data(), edge.data()};
+  coupled.factor(at);
+  CHECK(coupled.project(v));
+  for (const GroupConstraint& c : list) {
+    const auto i = static_cast<size_t>(c.first), j = static_cast<size_t>(c.second);
+    CHECK_NEAR(dot(at[i] - at[j], v[i] - v[j]), 0, 1e-12);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -247,5 +360,8 @@ int main() {
                   {"stars equal shake", stars_equal_shake},
                   {"velocities of stars", velocities_of_stars},
                   {"hopeless cases end", hopeless_cases_end},
-                  {"velocities of water", velocities_of_water}});
+                  {"velocities of water", velocities_of_water},
+                  {"large groups equal shake", large_groups_equal_shake},
+                  {"velocities of large groups", velocities_of_large_groups},
+                  {"dependent constraints do no harm", dependent_constraints_do_no_harm}});
 }

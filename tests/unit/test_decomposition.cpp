@@ -153,6 +153,37 @@ void thinly_filled_patches_are_wider() {
   CHECK(cells_of(kEdge, 100) == 12);  // a drop in an empty box
 }
 
+// Patches have room for large groups as far as these extend. They stay as long as they have, however much the box
+// grows; a group that is too large for the box is refused.
+void patches_have_room_for_large_groups() {
+  constexpr double kReach = 1.2, kRadius = 0.1;
+  for (const Int3 patch_reach : {kOneAway, kTwoAway})
+    for (const double extent : {0.1, 0.5, 0.9, 1.4}) {
+      const auto grid_of = [&](double edge, std::optional<Int3> cells) {
+        const Box box{edge, 0, edge, 0, 0, 1.5 * edge};
+        return with_room_for_groups(make_patch_grid(box, 0.5, kReach, patch_reach, 0.7), kRadius,
+                                    extent, cells);
+      };
+      const PatchGrid grid = grid_of(6.0, {});
+      const double needed = kReach + 2 * (extent - kRadius);
+      CHECK(grid.rule.room(grid.box, grid.cells) >= extent);
+      CHECK(patch_reach.x * 6.0 / grid.cells.x >= needed);
+      CHECK(norm(grid.shifts[1] - patch_shift(grid.box, grid.cells, grid.offsets[1])) == 0);
+      CHECK(grid_of(9.0, grid.cells).cells == grid.cells);
+      CHECK(grid.rule.cells({9, 0, 9, 0, 0, 13}, grid.cells) == grid.cells);
+      const PatchGrid shrunk = grid_of(4.5, grid.cells);
+      CHECK(shrunk.rule.room(shrunk.box, shrunk.cells) >= extent);
+    }
+  std::string text;
+  try {
+    with_room_for_groups(make_patch_grid({3, 0, 3, 0, 0, 3}, 0.5, kReach, kOneAway), kRadius, 1.1,
+                         {});
+  } catch (const Error& error) {
+    text = error.what();
+  }
+  CHECK(text.find("1.100 nm") != std::string::npos && text.find("1.000 nm") != std::string::npos);
+}
+
 void small_boxes_are_refused() {
   bool refused = false;
   try {
@@ -573,6 +604,7 @@ int main() {
       {"ranks hold full shells", ranks_hold_full_shells},
       {"cells change with room to spare", cells_change_with_room_to_spare},
       {"thinly filled patches are wider", thinly_filled_patches_are_wider},
+      {"patches have room for large groups", patches_have_room_for_large_groups},
       {"small boxes are refused", small_boxes_are_refused},
       {"large boxes are refused", large_boxes_are_refused},
       {"slots are counted", slots_are_counted},

@@ -64,8 +64,8 @@ Prepared make_metal() {
   const IntegratorSettings integrator = velocity_verlet(0.002);
   ListSettings lists;
   lists.life = 6;
-  p.setup =
-      make_setup(with_groups(s), nonbonded, integrator, lists, Box{kBox, 0, kBox, 0, 0, kBox});
+  p.setup = make_setup(with_groups(s), nonbonded, integrator, lists,
+                       PeriodicCell{{kBox, 0, kBox, 0, 0, kBox}});
   p.setup.families.push_back(embedded_family());
   return p;
 }

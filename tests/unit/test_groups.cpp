@@ -96,10 +96,13 @@ void errors_name_the_atom() {
     return "";
   };
   System chain;
-  for (int i = 0; i < 12; ++i) add_atom(chain, 12);
-  for (int i = 2; i < 10; ++i) constrain(chain, i, i + 1, 0.15);
+  for (int i = 0; i < kMaxGroupSize + 5; ++i) add_atom(chain, 12);
+  for (int i = 2; i <= kMaxGroupSize; ++i) constrain(chain, i, i + 1, 0.15);
+  CHECK(message_of(chain).empty());
+  constrain(chain, kMaxGroupSize + 2, kMaxGroupSize + 1, 0.15);
   const std::string text = message_of(chain);
   CHECK(text.find("atom 2 ") != std::string::npos);
+  CHECK(text.find("a set of 65 atoms") != std::string::npos);
   CHECK(text.find("hydrogen") != std::string::npos);
 
   System self = scattered();
@@ -115,6 +118,28 @@ void errors_name_the_atom() {
   constrain(repeated, 1, 0, kLeg);
   CHECK(message_of(repeated).empty());
   CHECK(with_groups(repeated).constraints.size() == 9);
+}
+
+// A chain with an arm of many short constraints in its third atom: the centre of a large group is in the middle of
+// the way, that of a small one has the most constraints.
+void centres_of_large_groups_are_in_the_middle() {
+  const auto centre = [](int atoms) {
+    System s;
+    for (int i = 0; i < atoms; ++i) add_atom(s, 12);
+    for (int i = 0; i < 6; ++i) constrain(s, i, i + 1, 0.15);
+    for (int i = 7; i < atoms; ++i) constrain(s, 2, i, 0.01);
+    const System found = with_groups(s);
+    CHECK(found.group_count() == 1 && found.is_large(0) == (atoms > kSmallGroupSize));
+    const GroupRadii radii = group_radii(found);
+    CHECK_NEAR(radii.any, atoms > kSmallGroupSize ? 0.45 : 0.6, 1e-12);
+    CHECK_NEAR(radii.small, atoms > kSmallGroupSize ? 0 : 0.6, 1e-12);
+    std::vector<Vec3d> positions(static_cast<size_t>(atoms));
+    positions[4] = {0.3, 0, 0.4};
+    CHECK_NEAR(extent_of_large_groups(found, positions), atoms > kSmallGroupSize ? 0.5 : 0, 1e-12);
+    return found.input_index[0];
+  };
+  CHECK(centre(8) == 2);
+  CHECK(centre(9) == 3);
 }
 
 // A water whose sites come before it and between its atoms, and a flexible one with a site.
@@ -136,7 +161,7 @@ void sites_are_last() {
   CHECK(s.end_of_masses(0) == 3 && s.end_of_masses(1) == 8);
   CHECK(s.sites[0].atom == 4 && s.sites[1].atom == 3 && s.sites[2].atom == 8);
   CHECK(s.sites[0].parent[0] == 0 && s.sites[0].parent[1] == 2 && s.sites[0].parent[2] == 1);
-  CHECK_NEAR(group_radius(s), kLeg, 1e-12);
+  CHECK_NEAR(group_radii(s).any, kLeg, 1e-12);
 }
 
 void errors_name_the_site() {
@@ -160,7 +185,6 @@ void errors_name_the_site() {
   CHECK(says(message_of([](System& s) { s.sites[0].parents = 8; }), "8 parents"));
   CHECK(says(message_of([](System& s) { s.sites[2].parent[2] = 99; }), "atom 99"));
   CHECK(says(message_of([](System& s) { constrain(s, 2, 3, 0.1); }), "acts on virtual site 2"));
-  CHECK(says(message_of([](System& s) { s.sites[0].parent[1] = 6; }), "a set of 9 atoms"));
 }
 
 void a_million_atoms_take_less_than_a_second() {
@@ -181,6 +205,7 @@ int main() {
       {{"order is as promised", order_is_as_promised},
        {"everything follows", everything_follows},
        {"errors name the atom", errors_name_the_atom},
+       {"centres of large groups are in the middle", centres_of_large_groups_are_in_the_middle},
        {"sites are last", sites_are_last},
        {"errors name the site", errors_name_the_site},
        {"a million atoms take less than a second", a_million_atoms_take_less_than_a_second}});

@@ -176,7 +176,19 @@ void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at) {
     for (const TermRow& row : term_rows()) row.add_last(s, i, first + i);
 }
 
-enum class Sites { kNone, kSome };
+// A large hydrogen group: an atom constrained to eight around it.
+void add_cube(System& s, std::vector<Vec3d>& positions, Vec3d at) {
+  const int first = s.atom_count();
+  for (int i = 0; i < 9; ++i) {
+    add_atom(s, 12);
+    const int k = i - 1;
+    positions.push_back(i == 0 ? at : at + 0.08 * Vec3d{k % 2 - 0.5, k / 2 % 2 - 0.5, k / 4 - 0.5});
+    for (int j = 0; j < i; ++j) s.exclusions.push_back({first + j, first + i});
+    if (i > 0) constrain(s, first, first + i, 0.08 * std::sqrt(0.75));
+  }
+}
+
+enum class Sites { kNone, kSome, kSomeAndLargeGroups };
 
 // Layers of 36 chains with every kind of term, and rigid waters, some with virtual sites, far enough apart
 // to be at rest.
@@ -188,11 +200,13 @@ System molecules(bool with_terms, Sites sites, int layers, std::vector<Vec3d>& p
     const int first = s.atom_count();
     if (with_terms && n % 3) {
       add_chain(s, positions, at);
+    } else if (sites == Sites::kSomeAndLargeGroups && n % 5 == 0) {
+      add_cube(s, positions, at);
     } else {
       add_water(s, positions, at, random);
       for (const auto& pair : {std::array{0, 1}, std::array{0, 2}, std::array{1, 2}})
         s.exclusions.push_back({first + pair[0], first + pair[1]});
-      if (n % 2 && sites == Sites::kSome) {
+      if (n % 2 && sites != Sites::kNone) {
         add_site(s, positions, first);
         for (int a = 0; a < 3; ++a) s.exclusions.push_back({first + a, first + 3});
       }
@@ -218,6 +232,7 @@ struct Scenario {
   bool collective = false;  // restraints
   bool fmm = false;
   bool three_body = false;
+  bool large_groups = false;
 };
 constexpr Scenario kScenarios[] = {
     {"PME, Langevin", true, "langevin_middle", nullptr, 1},
@@ -245,7 +260,11 @@ constexpr Scenario kScenarios[] = {
     {"fast multipoles, Langevin and Monte Carlo", true, "langevin_middle", nullptr, 2,
      "monte_carlo", false, false, false, false, false, true},
     {"a three-body potential, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
-     "cell_rescaling", false, false, false, false, false, false, true}};
+     "cell_rescaling", false, false, false, false, false, false, true},
+    {"large groups, Langevin and cell rescaling", true, "langevin_middle", nullptr, 2,
+     "cell_rescaling", false, false, false, false, false, false, false, true},
+    {"large groups, Verlet", false, "velocity_verlet", nullptr, 1, nullptr, false, false, false,
+     false, false, false, false, true}};
 
 // These, every thermostat and every barostat.
 std::vector<Scenario> scenarios() {
@@ -336,8 +355,10 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
   // Sites begin where an oxygen is, which implicit solvent and a three-body potential take for atoms that
   // collide; and with implicit solvent every pair of atoms is evaluated, so there are fewer.
   if (c.three_body) sites = Sites::kNone;
-  System system = c.solvent ? molecules(with_terms, Sites::kNone, 2, p.state.positions)
-                            : molecules(with_terms, sites, 6, p.state.positions);
+  System system = c.solvent
+                      ? molecules(with_terms, Sites::kNone, 2, p.state.positions)
+                      : molecules(with_terms, c.large_groups ? Sites::kSomeAndLargeGroups : sites,
+                                  6, p.state.positions);
   NonbondedSettings nonbonded;
   if (c.solvent) {
     system.solvent = solvent_of(system);
@@ -403,7 +424,8 @@ Prepared prepare(const Scenario& c, bool with_terms, Sites sites = Sites::kSome)
   }
   ListSettings lists;
   lists.life = 6;
-  Cell cell = Box{kBox, 0, kBox, 0, 0, kBox};
+  Cell cell =
+      PeriodicCell{{kBox, 0, kBox, 0, 0, kBox}, extent_of_large_groups(system, p.state.positions)};
   if (c.solvent) cell = spread_of(p.state.positions);
   p.setup = make_setup(system, nonbonded, integrator, lists, cell);
   p.state.velocities.resize(p.state.positions.size(), Vec3d{0, 0, 0});
@@ -581,7 +603,7 @@ void recorded_blocks_follow_conditions() {
   recorded_blocks_follow([](Rank& rank, Prepared& p) {
     Box box = p.setup.grid.box;
     box.ax *= 1.01;
-    set_box(p.setup, box, p.setup.grid.cells);
+    set_box(p.setup, PeriodicCell{box}, p.setup.grid.cells);
     rank.update_conditions(Rank::Atoms::kMoveWithBox);
     rank.rebuild();
   });
@@ -606,7 +628,7 @@ void recorded_blocks_rescale() {
         ends[recorded] = box_of(rank.memory());
         CHECK(!rank.needs_plan());
         if (!c.alchemy) return;
-        set_box(now.setup, ends[recorded], now.setup.grid.cells);
+        set_box(now.setup, PeriodicCell{ends[recorded]}, now.setup.grid.cells);
         take_lambdas(now.setup, {{1, 0.4, 0.8}});
         rank.update_conditions(Rank::Atoms::kStay);
         rank.rebuild();

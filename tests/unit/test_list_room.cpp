@@ -49,7 +49,7 @@ Prepared make_gas() {
   lists.life = 12;
   Box box{};
   box.ax = box.by = box.cz = kBox;
-  p.setup = make_setup(with_groups(s), nonbonded, integrator, lists, box);
+  p.setup = make_setup(with_groups(s), nonbonded, integrator, lists, PeriodicCell{box});
   p.atoms.resize(static_cast<size_t>(p.setup.grid.size()), 0);
   for (const Vec3d& x : p.state.positions)
     p.atoms[static_cast<size_t>(patch_of(p.setup.grid, x))] += 1;

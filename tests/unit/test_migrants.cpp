@@ -48,7 +48,8 @@ Prepared make_gas(int ranks) {
   nonbonded.electrostatics = Electrostatics::kCutoff;
   nonbonded.alpha = 0;
   const IntegratorSettings integrator = velocity_verlet(0.002);
-  p.setup = make_setup(with_groups(s), nonbonded, integrator, {}, Box{kBox, 0, kBox, 0, 0, kBox});
+  p.setup = make_setup(with_groups(s), nonbonded, integrator, {},
+                       PeriodicCell{{kBox, 0, kBox, 0, 0, kBox}});
   std::vector<double> atoms(static_cast<size_t>(p.setup.grid.size()), 0);
   for (const Vec3d& x : p.state.positions)
     atoms[static_cast<size_t>(patch_of(p.setup.grid, x))] += 1;

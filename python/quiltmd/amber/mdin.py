@@ -96,18 +96,17 @@ def _dynamics(control: Control, entries: Entries) -> None:
     control.set("integrator", "seed", seed if seed is not None and seed >= 0 else None)
     _thermostat(control, entries)
     constraints = entries.whole("ntc", 1)
-    if constraints not in (1, 2):
-        control.refused.append(
-            f"ntc {constraints}: constraints on all bonds are not supported; use ntc = 2, which "
-            "allows the same time step"
-        )
-    control.set("system", "constraints", "h-bonds" if constraints == 2 else "none")
-    control.set("system", "rigid_water", constraints == 2)
-    if constraints == 2 and not entries.has("ntf"):
-        control.notes.append("ntf is not given: constrained bonds have no energy, as with ntf = 2")
+    named = {1: "none", 2: "h-bonds", 3: "all-bonds"}
+    if constraints not in named:
+        control.refused.append(f"ntc {constraints}: only 1, 2 and 3")
+    control.set("system", "constraints", named.get(constraints or 1, "none"))
+    control.set("system", "rigid_water", constraints in (2, 3))
+    without_energy = f"constrained bonds have no energy, as with ntf = {constraints}"
+    if constraints in (2, 3) and not entries.has("ntf"):
+        control.notes.append(f"ntf is not given: {without_energy}")
     forces = entries.whole("ntf", constraints)
-    if forces == 1 and constraints == 2:
-        control.notes.append("ntf 1: constrained bonds have no energy, as with ntf = 2")
+    if forces == 1 and constraints in (2, 3):
+        control.notes.append(f"ntf 1: {without_energy}")
     elif forces != constraints:
         control.refused.append(
             f"ntf {forces}: only 1 or ntf = ntc, so that each bond is there once"

@@ -114,6 +114,6 @@ def _refused(system: System) -> list[str]:
     if not large:
         return []
     return [
-        f"constraints hold {large} set(s) of more than {LARGEST_GROUP} atoms together: only bonds "
-        "to hydrogen, rigid water and small rings may be constrained"
+        f"constraints hold {large} set(s) of more than {LARGEST_GROUP} atoms together: "
+        "constrain only bonds to hydrogen in large molecules"
     ]

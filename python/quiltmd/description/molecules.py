@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-LARGEST_GROUP = 8  # atoms that constraints may hold together: kMaxGroupSize of the core
+LARGEST_GROUP = 64  # atoms that constraints may hold together: kMaxGroupSize of the core
 
 
 def molecule_of_atom(atoms: int, links: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:

@@ -290,13 +290,14 @@ def _modifiers(
 
 def _system(control: Control, entries: Entries) -> None:
     constraints = choice(entries, "constraints", "none")
-    if constraints not in ("none", "h-bonds"):
-        also = ", which allows the same time step" if constraints == "all-bonds" else ""
-        control.refused.append(f"constraints {constraints}: only none and h-bonds{also}")
-    control.set("system", "constraints", "h-bonds" if constraints == "h-bonds" else "none")
+    known = constraints in ("none", "h-bonds", "all-bonds")
+    if not known:
+        control.refused.append(f"constraints {constraints}: only none, h-bonds and all-bonds")
+    control.set("system", "constraints", constraints if known else "none")
     control.set("system", "rigid_water", False)
     entries.tell(
-        "waters are rigid where the topology has [ settles ]; other constraints use SHAKE",
+        "waters are rigid where the topology has [ settles ]; other constraints use SHAKE, or a "
+        "matrix in groups of more than 8 atoms",
         *("constraint-algorithm", "lincs-order", "lincs-iter", "lincs-warnangle", "shake-tol"),
         *("Shake-SOR", "continuation"),
     )

@@ -112,7 +112,8 @@ def load(
         Three lengths (nm), or three lengths and the angles alpha, beta, gamma (degrees), instead of
         the box in the files; empty, `()`: no periodic box, even if the files contain one.
     constraints:
-        "none", or "h-bonds" to constrain bonds to hydrogen.
+        "none", "h-bonds" to constrain bonds to hydrogen, or "all-bonds" to constrain all bonds,
+        which is possible in molecules of up to 64 atoms.
     rigid_water:
         Constrain all distances in water molecules, except those to virtual sites.
     hydrogen_mass:
@@ -418,7 +419,7 @@ def _fixed_constraints_warnings(
             file=file,
         )
     loose = loose_hydrogens(system)
-    if constraints != "h-bonds" or not loose:
+    if constraints == "none" or not loose:
         return ()
     return (f"{file} says what is constrained: {loose} bonds to hydrogen are flexible and stay so",)
 

@@ -20,7 +20,7 @@ from ..description.system import System
 from ..description.terms import Terms
 from ..errors import InputError, QuiltError
 
-Constraints = Literal["none", "h-bonds"]
+Constraints = Literal["none", "h-bonds", "all-bonds"]
 _Fixed = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 
 _WATER = "WAT HOH H2O TP3 TP3M TIP3 TIP TIPS T3P T3H TIP3P SOL SPC SPCE SPC/E SPG OPC3 OP3 DOD"
@@ -41,7 +41,8 @@ def constrain(
     system:
         A system whose bonds are all terms.
     constraints:
-        "none", or "h-bonds": bonds to hydrogen are constrained to their length r0.
+        "none"; "h-bonds": bonds to hydrogen are constrained to their length r0; "all-bonds": so are
+        all bonds, for molecules of up to 64 atoms.
     rigid_water:
         Three-site waters are rigid: both O-H distances and H-H are constrained.
     hydrogen_mass:
@@ -52,11 +53,14 @@ def constrain(
     ------
     QuiltError
         If a value is not one of these, a heavy atom would be left without mass, the shape of a
-        water is unknown, or "h-bonds" leaves out an atom with the mass of hydrogen.
+        water is unknown, or an atom with the mass of hydrogen keeps a flexible bond where bonds are
+        constrained.
     """
     constraints = any_case(Constraints, constraints)
     if constraints not in get_args(Constraints):
-        raise QuiltError(f"constraints must be 'none' or 'h-bonds', not '{constraints}'")
+        raise QuiltError(
+            f"constraints must be 'none', 'h-bonds' or 'all-bonds', not '{constraints}'"
+        )
     waters = find_waters(system) if rigid_water else np.empty((0, 3), dtype=np.int32)
     if hydrogen_mass is not None:
         system = _heavy_hydrogens(system, waters, hydrogen_mass)
@@ -69,10 +73,12 @@ def constrain(
         if not form.gives_shape:
             continue
         free = ~_same_water(water_of_atom, terms.atoms)
-        if constraints == "h-bonds" and form.may_be_constrained:
-            to_hydrogen = free & _has_hydrogen(system, terms.atoms)
-            fixed.append(_at_rest(terms.chosen(to_hydrogen)))
-            free &= ~to_hydrogen
+        if constraints != "none" and form.may_be_constrained:
+            held = free.copy()
+            if constraints == "h-bonds":
+                held &= _has_hydrogen(system, terms.atoms)
+            fixed.append(_at_rest(terms.chosen(held)))
+            free &= ~held
         flexible.append(terms.chosen(free))
         kept[form.name] = free
     pairs, lengths = zip((system.constraints, system.constraint_lengths), *fixed, strict=True)
@@ -83,8 +89,8 @@ def constrain(
         constraint_lengths=np.concatenate(lengths),
         alchemy=with_kept_terms(system, kept),
     )
-    if constraints == "h-bonds":
-        _refuse_unconstrained(constrained)
+    if constraints != "none":
+        _refuse_unconstrained(constrained, constraints)
     return constrained
 
 
@@ -101,7 +107,7 @@ def _has_hydrogen(system: System, atoms: npt.NDArray[np.int32]) -> npt.NDArray[n
     return found
 
 
-def _refuse_unconstrained(system: System) -> None:
+def _refuse_unconstrained(system: System, constraints: Constraints) -> None:
     """Refuse bonds to atoms with the mass of hydrogen that are left: of other elements or forms."""
     light = (system.masses > _HYDROGEN[0]) & (system.masses < _HYDROGEN[1])
     light[system.constraints] = False
@@ -112,13 +118,13 @@ def _refuse_unconstrained(system: System) -> None:
         number, name = system.topology.elements[atom], system.topology.describe(atom)
         if number == 1:
             raise InputError(
-                f"{name} has {terms.form.noun}, which 'h-bonds' cannot constrain, as it has no "
-                "fixed length: set constraints to 'none'"
+                f"{name} has {terms.form.noun}, which '{constraints}' cannot constrain, as it has "
+                "no fixed length: set constraints to 'none'"
             )
         raise InputError(
             f"{name} has the mass of hydrogen ({system.masses[atom]:g} amu), but the atomic number "
-            f"{number}, so that 'h-bonds' does not constrain its bonds: correct the number in the "
-            "topology, or set constraints to 'none'"
+            f"{number}, so that '{constraints}' does not constrain its bonds: correct the number "
+            "in the topology, or set constraints to 'none'"
         )
 
 

@@ -74,10 +74,10 @@ class SystemSection(Section):
         description="Hydrogen mass repartitioning, for time steps of 4 fs; rigid water is left "
         "unchanged.",
     )
-    constraints: Literal["h-bonds", "none"] = Field(
+    constraints: Literal["h-bonds", "all-bonds", "none"] = Field(
         default="h-bonds",
-        description="Constrain bonds to hydrogen (h-bonds), or no bonds (none); for water see "
-        "rigid_water.",
+        description="Constrain bonds to hydrogen (h-bonds), all bonds (all-bonds, in molecules of "
+        "up to 64 atoms), or no bonds (none); for water see rigid_water.",
     )
     rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
     reference: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(

@@ -97,11 +97,10 @@ void Paths::reach(int32_t atom, double length) {
   open_.emplace(length, atom);
 }
 
-double radius_of_site_groups(const System& system) {
-  if (system.sites.empty()) return 0;
+void add_site_groups(const System& system, GroupRadii& radii) {
+  if (system.sites.empty()) return;
   const BondGraph graph(system);
   Paths paths(graph);
-  double radius = 0;
   for (int g = 0; g < system.group_count(); ++g) {
     const int32_t first = system.group_start[static_cast<size_t>(g)];
     const int32_t end = system.group_start[static_cast<size_t>(g) + 1];
@@ -117,9 +116,8 @@ double radius_of_site_groups(const System& system) {
                   " (counted from 0) with the other parents of its virtual site, or with the site: "
                   "add the bonds that are missing");
     }
-    radius = std::max(radius, *farthest);
+    radii.add(*farthest, system.is_large(g));
   }
-  return radius;
 }
 
 double span_of_restraints(const System& system) {

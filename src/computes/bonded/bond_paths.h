@@ -52,9 +52,9 @@ class Paths {
   std::priority_queue<Place, std::vector<Place>, std::greater<>> open_;
 };
 
-// Largest distance of atoms of hydrogen groups with virtual sites from the first atom of their group, nm: 0
-// without sites. Throws Error if the atoms of such a group are not connected.
-double radius_of_site_groups(const System& system);
+// Adds the radii of hydrogen groups with virtual sites. Throws Error if the atoms of such a group are not
+// connected.
+void add_site_groups(const System& system, GroupRadii& radii);
 
 // Largest distance between atoms of a restraint, nm: 0 without restraints, infinite if the atoms are not
 // connected.

@@ -11,6 +11,9 @@ namespace quiltmd {
 struct GroupConstraint {
   int32_t first, second;
   double length;  // nm
+  // Of a large group: the first constraint in this one's row of the factor (coupled.h), and where in the
+  // factor that of the group's first constraint would be.
+  int32_t column = 0, row = 0;
 };
 
 }  // namespace quiltmd

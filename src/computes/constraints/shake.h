@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distance constraints inside a hydrogen group: SHAKE for positions, RATTLE for velocities, one
 // constraint after another until all hold. Hydrogens couple through one heavy atom only, so each
-// sweep gains a factor of ten or so and needs no matrix; sets of many coupled heavy atoms would be
-// better served by LINCS or a Newton solver.
+// sweep gains a factor of ten or so and needs no matrix; large groups have one (coupled.h).
 // J.-P. Ryckaert, G. Ciccotti and H. J. C. Berendsen, J. Comput. Phys. 23, 327 (1977);
 // H. C. Andersen, J. Comput. Phys. 52, 24 (1983).
 #pragma once

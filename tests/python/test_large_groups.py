@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constraints that hold more than eight atoms together: helices of beads, and all bonds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import coarse_grained
+import helices
+import numpy as np
+import pytest
+from gromacs_programs import GMX, gmx
+
+import quiltmd
+from quiltmd import (
+    CellRescaling,
+    LangevinMiddle,
+    MonteCarloBarostat,
+    Nonbonded,
+    QuiltError,
+    Simulation,
+    State,
+    System,
+    VelocityVerlet,
+)
+from quiltmd.inputs.constrain import constrain
+
+CUTOFF, TEMPERATURE = 0.9, 310.0
+BEADS = Nonbonded(
+    cutoff=CUTOFF,
+    method="reaction-field",
+    relative_permittivity=15,
+    dielectric=0,
+    potential_shift=True,
+    dispersion_correction=False,
+)
+BATH = LangevinMiddle(TEMPERATURE, 5.0, 0.02, seed=2)
+
+
+def off_lengths(system: System, state: State) -> float:
+    """The largest relative error of a constraint."""
+    ends = np.diff(state.positions[system.constraints], axis=1)[:, 0]
+    ends -= np.round(ends @ np.linalg.inv(state.box)) @ state.box
+    return float(np.abs(np.linalg.norm(ends, axis=1) / system.constraint_lengths - 1).max())
+
+
+def simulated(system: System, state: State, steps: int, **settings: Any) -> State:
+    given = {"nonbonded": BEADS, "integrator": BATH, "device": "cpu", "threads": 1, **settings}
+    simulation = Simulation(system, state, **given)
+    simulation.run(steps)
+    return simulation.state()
+
+
+def bits(state: State) -> bytes:
+    return state.positions.tobytes() + state.velocities.tobytes() + np.asarray(state.box).tobytes()
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> tuple[System, State]:
+    """Three helices of 15 beads, minimised and equilibrated."""
+    files = helices.write(tmp_path_factory.mktemp("helices"))
+    system, state = quiltmd.load(*files, rigid_water=False)
+    assert len(system.constraints) == helices.HELICES * (helices.BEADS - 1)
+    simulation = Simulation(
+        system, state, nonbonded=BEADS, integrator=BATH, device="cpu", threads=1
+    )
+    simulation.minimize(max_iterations=50)
+    assert off_lengths(system, simulation.state()) < 2e-6
+    simulation.draw_velocities(TEMPERATURE, seed=1)
+    simulation.run(200)
+    assert simulation.temperature() == pytest.approx(TEMPERATURE, rel=0.1)
+    return system, simulation.state()
+
+
+def test_energy_is_conserved_and_lengths_hold(warm: tuple[System, State]) -> None:
+    """In 10 ps; half the step conserves it better."""
+    system, state = warm
+    scatter = []
+    for timestep in (0.02, 0.01):
+        simulation = Simulation(
+            system, state, nonbonded=BEADS, integrator=VelocityVerlet(timestep), device="cpu"
+        )
+        simulation.run(50)
+        totals = []
+        for _ in range(10):
+            simulation.run(round(1 / timestep))
+            found = simulation.energies()
+            totals.append(found["potential"] + found["kinetic"])
+        assert off_lengths(system, simulation.state()) < 2e-8
+        assert abs(totals[-1] - totals[0]) < 2e-3 * found["kinetic"]
+        scatter.append(np.std(totals))
+    assert scatter[1] < scatter[0]
+
+
+@pytest.mark.parametrize(
+    ("integrator", "barostat"),
+    [
+        (BATH, None),
+        (VelocityVerlet(0.02), None),
+        (BATH, CellRescaling(1.0, time_constant=2.0, compressibility=3e-4, seed=3)),
+        (BATH, MonteCarloBarostat(1.0, every=10, seed=3)),
+    ],
+    ids=["langevin", "verlet", "rescaling", "monte carlo"],
+)
+def test_no_bit_depends_on_ranks_or_restarts(
+    warm: tuple[System, State], integrator: Any, barostat: Any
+) -> None:
+    system, state = warm
+    settings = {"integrator": integrator, "barostat": barostat}
+    one = simulated(system, state, 120, **settings)
+    assert off_lengths(system, one) < 2e-6
+    for ranks in (2, 3, 5):
+        assert bits(simulated(system, state, 120, ranks=ranks, **settings)) == bits(one)
+    half = simulated(system, state, 57, ranks=2, **settings)
+    assert bits(simulated(system, half, 63, ranks=3, **settings)) == bits(one)
+
+
+def unfolding() -> tuple[System, State]:
+    """A chain whose ends fly apart, in a gas."""
+    beads, gas = 15, 400
+    rng = np.random.default_rng(5)
+    box = np.diag([7.0, 7.0, 7.0])
+    fold = np.arange(beads)
+    coiled = np.stack([0.05 * fold, 0.24 * (fold % 2), 0.07 * (fold // 2 % 2)], axis=1)
+    places = np.concatenate([3.2 + coiled, rng.uniform(0, 7, (gas, 3))])
+    velocities = np.concatenate([np.outer(fold - 7, [0.25, 0, 0]), rng.normal(0, 0.2, (gas, 3))])
+    chain = np.stack([fold[:-1], fold[1:]], axis=1)
+    lengths = np.linalg.norm(np.diff(coiled, axis=0), axis=1)
+    system = System.of(
+        np.full(beads + gas, 40.0),
+        sigma=0.1,
+        epsilon=1e-6,
+        constraints=chain,
+        constraint_lengths=lengths,
+        exclusions=[[i, j] for i in range(beads) for j in range(i + 1, beads)],
+    )
+    return system, State(places, velocities, box)
+
+
+def test_patches_become_wider_for_a_group_that_unfolds() -> None:
+    system, state = unfolding()
+    chosen = Nonbonded(cutoff=0.7, method="cutoff", dispersion_correction=False)
+    settings = {"nonbonded": chosen, "integrator": VelocityVerlet(0.005)}
+    simulation = Simulation(system, state, device="cpu", threads=1, **settings)
+    before = simulation.describe()["patches"]
+    simulation.run(200)
+    found = simulation.describe()
+    end = simulation.state()
+    chain = end.positions[:15]
+    assert np.linalg.norm(chain[0] - chain[14]) > 2.2
+    assert found["grid_changes"] > 0
+    assert found["patches"] < before
+    assert off_lengths(system, end) < 2e-8
+    assert bits(simulated(system, state, 200, ranks=3, **settings)) == bits(end)
+    half = simulated(system, state, 133, ranks=2, **settings)
+    assert bits(simulated(system, half, 67, **settings)) == bits(end)
+    small = replace(end, box=np.diag([3.0, 7, 7]))
+    with pytest.raises(QuiltError, match="too small for its largest group"):
+        Simulation(system, small, device="cpu", threads=1, **settings)
+
+
+def test_without_a_box() -> None:
+    system, state = unfolding()
+    open_state = State(state.positions, state.velocities, None)
+    chosen = Nonbonded(cutoff=0.7, method="cutoff", dispersion_correction=False)
+    settings = {"nonbonded": chosen, "integrator": VelocityVerlet(0.005)}
+    end = simulated(system, open_state, 100, **settings)
+    lengths = np.linalg.norm(np.diff(end.positions[:15], axis=0), axis=1)
+    np.testing.assert_allclose(lengths, system.constraint_lengths, rtol=2e-8)
+    again = simulated(system, open_state, 100, ranks=3, **settings)
+    assert again.positions.tobytes() == end.positions.tobytes()
+
+
+# ---- all bonds ----
+
+
+def test_sets_that_are_too_large_are_refused_with_their_size() -> None:
+    chain = System.of(
+        np.full(70, 12.0), terms={"bond": ([[k, k + 1] for k in range(69)], [[0.15, 2e5]] * 69)}
+    )
+    held = constrain(chain, "all-bonds")
+    assert held.constraint_lengths.tolist() == [0.15] * 69
+    state = State(0.15 * np.arange(70)[:, None] * [1, 0, 0], np.zeros((70, 3)), 30 * np.eye(3))
+    with pytest.raises(QuiltError, match=r"in a set of 70 atoms .* at most 64 .*h-bonds"):
+        Simulation(held, state, device="cpu", threads=1)
+
+
+LEAPFROG = (
+    coarse_grained.MDP.replace("nsteps = 0", "nsteps = {steps}")
+    + """constraints = {constraints}
+constraint-algorithm = lincs
+lincs-order = 8
+lincs-iter = 4
+gen-vel = {draws}
+gen-temp = 310
+gen-seed = 7
+comm-mode = none
+"""
+)
+
+
+@pytest.mark.skipif(GMX is None, reason="needs gmx_d")
+@pytest.mark.parametrize(
+    ("section", "constraints"), [("constraints", "none"), ("bonds", "all-bonds")]
+)
+def test_helices_move_as_in_gromacs(tmp_path: Path, section: str, constraints: str) -> None:
+    """In 20 leapfrog steps with LINCS: velocity Verlet from the velocities of the first step."""
+    timestep, steps = 0.02, 20
+    top, gro = helices.write(tmp_path, section)
+
+    def run(start: str, end: str, **said: Any) -> State:
+        given = {"constraints": constraints, "cutoff": CUTOFF, "define": "", **said}
+        (tmp_path / "md.mdp").write_text(LEAPFROG.format(**given))
+        files = ("-f", "md.mdp", "-p", top.name, "-c", start, "-o", "md.tpr")
+        gmx(tmp_path, "grompp", *files, "-maxwarn", "9")
+        serial = ("-ntmpi", "1", "-ntomp", "1", "-nb", "cpu")
+        gmx(tmp_path, "mdrun", "-deffnm", "md", "-c", end, *serial)
+        return loaded(end)[1]
+
+    def loaded(name: str) -> tuple[System, State]:
+        return quiltmd.load(top, tmp_path / name, rigid_water=False, constraints=constraints)
+
+    def moved(state: State) -> np.ndarray:
+        apart = state.positions - start.positions
+        return apart - np.round(apart / helices.BOX) * helices.BOX
+
+    start = run(gro.name, "start.g96", steps=0, continuation="no", draws="yes")
+    first, theirs = (
+        run("start.g96", "end.g96", steps=n, continuation="yes", draws="no") for n in (1, steps)
+    )
+    system, _ = loaded("start.g96")
+    assert len(system.constraints) == helices.HELICES * (helices.BEADS - 1)
+    _, forces = quiltmd.reference(system, start, BEADS)
+    kick = timestep / 2 * forces / system.masses[:, None]
+    begun = replace(start, velocities=moved(first) / timestep - kick)
+    ours = simulated(system, begun, steps, integrator=VelocityVerlet(timestep))
+    assert np.abs(moved(theirs)).max() > 0.1
+    assert np.abs(moved(ours) - moved(theirs)).max() < 2e-6
+    assert off_lengths(system, ours) < 2e-8
