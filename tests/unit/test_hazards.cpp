@@ -157,7 +157,9 @@ void padding_is_no_pointer() {
     const Padded operation{integer, kHigh};
     log.launch(kOperationKey<Padded>, &operation, sizeof operation, Stream::kMain);
   }
-  CHECK(log.commands().size() == 3);
+  const Padded none{~0u, kHigh - 1};
+  log.launch(kOperationKey<Padded>, &none, sizeof none, Stream::kMain);
+  CHECK(log.commands().size() == 4);
 }
 
 // ---- Schedules -------------------------------------------------------------------------------

@@ -15,10 +15,11 @@ namespace {
 
 // Whether a word of parameters may be a pointer. An integer and the padding behind it, which holds
 // whatever was there before, are one word, too: where padding looks like the upper half of an address,
-// the integer, which is small, is its lower half. No pointer is likely to look like that.
+// the integer, which is small or -1, is its lower half. No pointer is likely to look like that.
 bool may_be_pointer(const void* word) {
-  constexpr uintptr_t kSmallIntegers = uintptr_t{1} << 20;
-  return (reinterpret_cast<uintptr_t>(word) & 0xffffffffu) >= kSmallIntegers;
+  constexpr uint32_t kSmallIntegers = uint32_t{1} << 20, kMinusOne = ~uint32_t{0};
+  const auto lower = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(word));
+  return lower >= kSmallIntegers && lower != kMinusOne;
 }
 
 }  // namespace
