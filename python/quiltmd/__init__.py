@@ -45,7 +45,8 @@ def __getattr__(name: str) -> object:
     elif find_spec(f"{__name__}.{name}") is not None:
         found = import_module(f".{name}", __name__)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_alike(name)}")
+        message = f"module {__name__!r} has no attribute {name!r}{_alike(name)}"
+        raise AttributeError(message, name=name)  # so Python proposes no name by its letters
     globals()[name] = found
     return found
 

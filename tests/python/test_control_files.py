@@ -81,7 +81,12 @@ REFUSED = {
         "PMEInterpOrder 6": "only the orders 4 and 5",
         "wrapEverything on": "this keyword is not known here",
         "soluteScaling on": "soluteScaling on: a keyword of NAMD that is not supported here",
-        "SMDVEL 1": "SMDVEL 1: a keyword of NAMD that is not supported here",
+        "TMDK 1": "TMDK 1: a keyword of NAMD that is not supported here",
+        "SMD on\nSMDVel 1\nSMDk 7": "SMD on: not supported: leave it out, and use [[restraint]]",
+        "IMDon yes\nIMDport 3000": "IMDon yes: not supported: leave it out, and use [imd]",
+        "plumed on": '[[external]] kind = "plumed"',
+        "GBIS on": "use [solvent] of a TOML file",
+        "alch on": "use [alchemy] of a TOML file",
         "soluteScalling on": "this keyword is not known here (did you mean soluteScaling?)",
         "langevinDampening 1": "this keyword is not known here (did you mean langevinDamping?)",
     },
@@ -113,7 +118,8 @@ REFUSED = {
         "efz=0.1": "say it as electric_field in [system]",
         "numexchg=10": "'quiltmd exchange'",
         "ibelly=1": "hold atoms with [[restraint]]",
-        "plumed=1": "not supported",
+        "plumed=1, plumedfile='p.dat'": 'say it as [[external]] kind = "plumed" of a TOML file',
+        "jar=1": "say it as [[restraint]] between groups, or [metadynamics], of a TOML file",
         "scee=1.0": "scaling factors are those of the topology, otherwise 1.2 and 2",
         "scnb=1.0": "factors are those of the topology",
         "nunknown=4": "this keyword is not known here",
@@ -136,7 +142,10 @@ REFUSED = {
         "rvdw-switch = 0": "Potential-switch: needs rvdw-switch, above 0".lower(),
         "ref-t = 300 310 320": "2 groups, with 3 values of ref-t and 2 of tau-t",
         "free-energy = yes": "free-energy without lambdas",
-        "freezegrps = Protein": "not supported",
+        "freezegrps = Protein\nfreezedim = Y Y Y": "use [[restraint]] for positions of a TOML",
+        "pull = yes\npull_ncoords = 1\npull-coord1-k = 1000": "pull yes: not read from mdp files",
+        "awh = yes\nawh1-dim1-coord-index = 1": "use [metadynamics] of a TOML file",
+        "mts = yes": "use long_range_every in [integrator] of a TOML file",
         "refcoord-scaling = most": "only no, all and com",
         "mystery = 4": "this keyword is not known here",
         "rcolumb = 1": "this keyword is not known here (did you mean rcoulomb?)",
@@ -185,6 +194,13 @@ def test_settings_of_baths_are_known(kind: str, tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_named(kind: str, line: str, tmp_path: Path) -> None:
     found = read(tmp_path, f"control.{kind}", with_line(kind, line))
     assert any(REFUSED[kind][line] in refused for refused in found.refused)
+
+
+def test_options_of_a_refused_feature_are_no_refusals(tmp_path: Path) -> None:
+    more = "pull = yes\npull_ncoords = 1\npull-coord1-k = 1000\n"
+    found = read(tmp_path, "md.mdp", with_line("mdp", more))
+    assert len(found.refused) == 1
+    assert any("pull_ncoords 1, pull-coord1-k 1000: no effect" in note for note in found.notes)
 
 
 BROKEN = {

@@ -127,6 +127,27 @@ def test_settings_of_reduced_units(tmp_path: Path) -> None:
     assert control.settings["run"]["steps"] == 100
 
 
+def test_a_script_goes_on_from_the_run_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of each has the name behind the dot; a restart needs no units to be recognised."""
+    monkeypatch.chdir(tmp_path)
+    Path("in.melt").write_text(LJ.replace("100", "2\nwrite_data melt.data"))
+    Path("in.hot").write_text(LJ.replace("100", "3").replace("velocity", "#"))
+    for words, said in (
+        (["in.melt"], "-c FOLDER'"),
+        (["in.hot", "melt-quilt"], "velocities taken"),
+    ):
+        done = CliRunner().invoke(app, ["run", *words, "--device", "cpu"])
+        assert done.exit_code == 0, done.output
+        assert said in done.output
+    assert Path("hot-quilt/inputs/coordinates-checkpoint.qmd").exists()
+    facts = json.loads(CliRunner().invoke(app, ["info", "in.melt", "--json"]).stdout)
+    assert facts["files"] == ["log.csv: 1 row", "thermo.log: 1 row"]
+    Path("in.hot").write_text("read_restart melt.restart\npair_style lj/cut 2.5\nrun 5\n")
+    assert is_control(Path("in.hot"))
+
+
 def test_an_alloy_of_a_data_file(tmp_path: Path) -> None:
     system, state = loaded(write(tmp_path))
     places, edge = crystal()
@@ -153,7 +174,8 @@ def test_settings_at_constant_pressure(tmp_path: Path) -> None:
     assert settings["thermostat"] == thermostat
     barostat = {"kind": "cell-rescaling", "pressure": 1.0, "time_constant": 0.5}
     assert settings["barostat"] == barostat | {"compressibility": 1e-6}
-    assert settings["output"] == {"trajectory_every": 50, "log_every": 10, "thermo": "metal"}
+    output = {"trajectory_every": 50, "log_every": 10, "thermo": "metal", "dir": "script-quilt"}
+    assert settings["output"] == output
     assert settings["run"]["steps"] == 1500
 
 
@@ -207,6 +229,8 @@ def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
         (("p p p", "p p f"), "line 2: .*only p p p"),
         (("eam/alloy", "reaxff"), "line 4: .*not supported"),
         (("* * setfl", "* * missing"), "missing.*cannot be read"),
+        (("alloy.data", "later.data"), "later.data: no such file; Quilt writes none: .* -c FOLDER"),
+        (("read_data alloy.data", "read_restart a.1"), "read_restart a.1: not supported: read the"),
         (("    Cu Al", "    Cu"), "line 5: .*2 elements"),
         (("    Cu Al", "    Cu Zr"), "type 2 is Zr; the potential has Cu, Al"),
         (("thermo 10", "variable x equal vol/2"), "line 10: variable x equal vol/2: only the"),

@@ -329,9 +329,13 @@ def _refuse_by_name(entries: Entries) -> None:
     entries.refuse("not supported: 'quiltmd exchange' runs replica exchange", "numexchg")
     entries.refuse(f"not supported: hold atoms with [[restraint]] {toml}", "ibelly")
     entries.refuse("not supported: leave it out, and give --hmr", "hmr")
+    entries.refuse(f'not supported: say it as [[external]] kind = "plumed" {toml}', "plumed")
+    between = f"not supported: say it as [[restraint]] between groups, or [metadynamics], {toml}"
+    entries.refuse(between, "infe", "jar")
+    entries.tell("no effect without plumed = 1", "plumedfile")
     entries.refuse(
         "not supported",
         *("ifqnt", "ipol", "iamoeba", "iamd", "igamd", "iemap", "isgld", "icnstph", "icnste"),
-        *("noshakemask", "therm-par", "middle-scheme", "irism", "infe", "ievb", "ilscivr", "ntcx"),
-        *("jar", "plumed", "plumedfile", "mcwat", "gremd_acyc", "fcap", "ivcap"),
+        *("noshakemask", "therm-par", "middle-scheme", "irism", "ievb", "ilscivr", "ntcx"),
+        *("mcwat", "gremd_acyc", "fcap", "ivcap"),
     )

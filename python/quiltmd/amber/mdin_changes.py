@@ -31,7 +31,8 @@ def take_changes(
         control.refused.append(f"nmropt {kind}: only 0 and 1")
     for number, line in after:
         if line.partition("=")[0].strip().upper() == "DISANG":
-            control.refused.append(f"line {number}, {line}: restraints of distances and angles")
+            why = "restraints of distances and angles: say them as [[restraint]] of a TOML file"
+            control.refused.append(f"line {number}, {line}: {why}")
         elif "=" in line:
             control.notes.append(f"line {number}, {line}: this output is not written")
     if "minimize" in control.settings["run"]:

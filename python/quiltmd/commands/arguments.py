@@ -38,7 +38,8 @@ IndexFile = Annotated[
 def with_inputs(files: list[Path] | None, settings: Settings) -> Settings:
     """Settings with a topology and coordinates that are arguments.
 
-    Where an option has named the topology, a single file is the coordinates.
+    Where an option has named the topology, a single file is the coordinates; so is the folder of a
+    run, which goes on from its end.
 
     Raises
     ------
@@ -47,6 +48,8 @@ def with_inputs(files: list[Path] | None, settings: Settings) -> Settings:
     """
     files = files or []
     free = [place for place in INPUTS if place not in settings]
+    if len(files) == 1 and files[0].is_dir():
+        free = free[-1:]
     if len(files) > len(free):
         named = " and ".join(flag_of(place) for place in INPUTS if place in settings)
         beside = f" beside {named}" if named else ""

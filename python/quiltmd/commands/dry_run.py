@@ -51,7 +51,8 @@ class _Part:
         """Output files and their intervals."""
         steps, found = self.config.run.steps, []
         if every := self.config.output.log_every:
-            found.append(f"log.csv: {_counted(steps // every + 1, 'row')}")
+            logs = ["log.csv", *(["thermo.log"] if self.config.output.thermo else [])]
+            found += [f"{log}: {_counted(steps // every + 1, 'row')}" for log in logs]
         for name, section in self.config.trajectories().items():
             if frames := steps // section.every:
                 found.append(f"{name}: {_counted(frames, 'frame')}")

@@ -52,6 +52,18 @@ _OF_REFUSED = (
     *("sim-temp-low", "sim-temp-high", "mts-levels", "mts-level2-forces", "mts-level2-factor"),
 )
 _MODULES = ("qmmm-cp2k", "colvars", "nnpot", "density-guided-simulation")  # each with many options
+# Options that are refused, and what a configuration has for them; with pull and awh begin the names
+# of many more.
+_IN_TOML = {
+    "pull": "[[restraint]], for distances, angles and torsions between groups, also moving ones",
+    "awh": "[metadynamics]",
+    "freezegrps": "[[restraint]] for positions",
+    "disre": '[[restraint]] kind = "distance"',
+    "implicit-solvent": "[solvent]",
+    "mts": "long_range_every in [integrator]",
+    "simulated-tempering": "[exchange] and 'quiltmd exchange'",
+    "IMD-group": "[imd]",
+}
 
 
 def is_mdp(head: bytes) -> bool:
@@ -373,28 +385,16 @@ def _rest(entries: Entries) -> None:
     users = [f"{kind}{number}" for kind in ("userint", "userreal") for number in range(1, 5)]
     entries.tell("no effect", "title", "cpp", *users)
     entries.refuse("not supported", *(f"{module}-active" for module in _MODULES))
+    for name, place in _IN_TOML.items():
+        entries.refuse(f"not read from mdp files: use {place} of a TOML file", name)
     of_modules = [name for module in _MODULES for name in entries.names(f"{module}-")]
-    entries.tell("no effect without the features to which they belong", *_OF_REFUSED, *of_modules)
+    of_others = [*entries.names("pull"), *entries.names("awh"), "freezedim"]
+    inactive = (*_OF_REFUSED, *of_modules, *of_others)
+    entries.tell("no effect without the features to which they belong", *inactive)
     entries.refuse(
         "not supported",
-        *("pull", "awh", "rotation", "freezegrps", "freezedim"),
-        *(
-            "simulated-tempering",
-            "disre",
-            "orire",
-            "QMMM",
-            "swapcoords",
-            "adress",
-            "implicit-solvent",
-        ),
-        *("acc-grps", "accelerate", "periodic-molecules", "cos-acceleration"),
-        *("deform", "nwall", "energygrp-excl", "energygrp-table", "mts", "E-x"),
-        *(
-            "E-y",
-            "E-z",
-            "bd-fric",
-            "user1-grps",
-            "lambda-dynamics",
-            "deform-init-flow",
-        ),
+        *("rotation", "orire", "QMMM", "swapcoords", "adress", "acc-grps", "accelerate"),
+        *("periodic-molecules", "cos-acceleration", "deform", "nwall", "energygrp-excl"),
+        *("energygrp-table", "E-x", "E-y", "E-z", "bd-fric", "user1-grps", "lambda-dynamics"),
+        "deform-init-flow",
     )

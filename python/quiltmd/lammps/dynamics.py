@@ -7,6 +7,7 @@ velocity.html, thermo.html, dump.html.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from ..reading.entries import Control, number_of
@@ -18,7 +19,18 @@ _NO_EFFECT = (
     *("neighbor", "neigh_modify", "comm_modify", "comm_style", "newton", "processors"),
     *("atom_modify", "package", "suffix", "log", "echo", "info", "timer", "balance", "print"),
 )
-_NOT_WRITTEN = ("thermo_style", "thermo_modify", "dump_modify", "write_data", "write_restart")
+_NOT_WRITTEN = {
+    **dict.fromkeys(
+        ("thermo_style", "thermo_modify"), "thermo.log has the columns of thermo_style one"
+    ),
+    "dump_modify": "frames are written to the trajectory of the run",
+    **dict.fromkeys(
+        ("write_data", "write_restart"),
+        "no such file is written: a later script reads the same data as this one and is given the "
+        "folder of this run, 'quiltmd run SCRIPT -c FOLDER'",
+    ),
+}
+_LATER = "not supported after a run: use a separate script for what follows, with -c FOLDER"
 _METALS, _WATER = 1e-6, 4.5e-5  # compressibility, 1/bar
 # Options of fix nvt and fix npt, and the number of their values.
 _NOSE_HOOVER = {
@@ -43,13 +55,16 @@ class _Dynamics:
         for key in ("topology", "coordinates"):
             self.control.set("system", key, file)
         self.control.set("output", "trajectory_every", 0)
+        name = os.path.basename(file)
+        if name.startswith("in."):  # as most scripts, whose name is behind the dot
+            self.control.set("output", "dir", f"{name.removeprefix('in.')}-quilt")
         for command in commands(file):
             if command.name == "units" and command.words[:1] and command.words[0] in UNITS:
                 self.units, self.named = UNITS[command.words[0]], command.words[0]
             elif command.name in _NO_EFFECT:
                 self.note(command, "no effect: Quilt chooses this")
             elif command.name in _NOT_WRITTEN:
-                self.note(command, "the files of a run have columns and names of their own")
+                self.note(command, _NOT_WRITTEN[command.name])
             elif command.name == "kspace_style":
                 self.note(command, "the error of the forces is pme_tolerance, of another measure")
             elif command.name in _COMMANDS:
@@ -64,9 +79,7 @@ class _Dynamics:
 
     def set_timestep(self, command: Command) -> None:
         if self.steps:
-            self.refuse(
-                command, "not supported after a run: use a separate script for what follows"
-            )
+            self.refuse(command, _LATER)
         self.timestep = command.number(0) * self.units.time
 
     def run(self, command: Command) -> None:
@@ -89,9 +102,7 @@ class _Dynamics:
 
     def velocity(self, command: Command) -> None:
         if self.steps:
-            self.refuse(
-                command, "not supported after a run: use a separate script for what follows"
-            )
+            self.refuse(command, _LATER)
         elif command.words[:2] == ("all", "create"):
             kelvin = command.number(2) * self.units.temperature
             self.control.set("run", "start_temperature", kelvin)
@@ -103,9 +114,7 @@ class _Dynamics:
 
     def add_fix(self, command: Command) -> None:
         if self.steps:
-            self.refuse(
-                command, "not supported after a run: use a separate script for what follows"
-            )
+            self.refuse(command, _LATER)
         if command.words[1:2] != ("all",):
             self.refuse(command, "only of the group all")
         self.fixes.append(command)
@@ -127,7 +136,7 @@ class _Dynamics:
             self.refuse(command, "only 0, before the run")
 
     def end_fix(self, command: Command) -> None:
-        self.refuse(command, "not supported: use a separate script for what follows")
+        self.refuse(command, _LATER)
 
     def _finish(self) -> None:
         timestep = self.units.timestep if self.timestep is None else self.timestep

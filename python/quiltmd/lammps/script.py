@@ -23,7 +23,10 @@ from .variables import VariableError, Variables
 
 _LANGUAGE = ("if", "jump", "label", "next", "include", "shell", "python", "clear")
 _WORD = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^\s\"']+)")
-_SIGNS = (rb"(?m)^\s*units\s+\S", rb"(?m)^\s*(atom_style|pair_style|read_data|lattice|boundary)\s")
+_SIGNS = (
+    rb"(?m)^\s*(units|read_restart)\s+\S",
+    rb"(?m)^\s*(atom_style|pair_style|read_data|lattice|boundary)\s",
+)
 
 
 def is_script(head: bytes) -> bool:

@@ -6,6 +6,7 @@ Sources: https://docs.lammps.org/Commands_all.html, and the page of each command
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -41,6 +42,11 @@ from .units import UNITS, Units
 
 F64 = npt.NDArray[np.float64]
 Block = tuple[float, float, float, float, float, float]
+
+_GO_ON = (
+    "read the data file of the script before this one, and start from the folder of its run, "
+    "'quiltmd run SCRIPT -c FOLDER'"
+)
 
 
 class _Model:
@@ -100,6 +106,8 @@ class _Model:
             raise command.error("only the name of a file, without options")
         if self.atoms is not None:
             raise command.error("there is a box already")
+        if not os.path.exists(command.path(0)):
+            raise command.error(f"no such file; Quilt writes none: {_GO_ON}")
         self.atoms = read_data(command.path(0), self.style)
         for one in self.atoms.coefficients:
             if one.kind == "pair":
@@ -107,6 +115,9 @@ class _Model:
             else:
                 count = self.atoms.counts[f"{one.kind} types"]
                 self.bonded.add(one.kind, one.command, count, one.style)
+
+    def read_restart(self, command: Command) -> None:
+        raise command.error(f"not supported: {_GO_ON}")
 
     def set_lattice(self, command: Command) -> None:
         self.lattice = read_lattice(command, in_density=self.units is UNITS["lj"])
@@ -248,6 +259,7 @@ _SETUP: dict[str, Callable[[_Model, Command], None]] = {
     "boundary": _Model.check_boundary,
     "dimension": _Model.check_dimension,
     "read_data": _Model.read_atoms,
+    "read_restart": _Model.read_restart,
     "lattice": _Model.set_lattice,
     "region": _Model.add_region,
     "create_box": _Model.create_box,

@@ -27,7 +27,7 @@ from ..reading.units import ANGSTROM, KCAL
 from .cell import read_cell
 from .colvars import take_colvars
 from .extra_bonds import take_extra_bonds
-from .keywords import KEYWORDS
+from .keywords import IN_TOML, KEYWORDS
 from .last_files import last_file
 from .restraints import take_restraints
 from .script import statements
@@ -472,21 +472,18 @@ def _rest(entries: Entries) -> None:
         *("usePMECUDA", "useDeviceMigration", "bondedCUDA", "DeviceMigration"),
         "langevinPistonBarrier",
     )
-    entries.refuse(
-        "not supported: leave it out, and use [[restraint]] of a TOML file",
-        "fixedAtoms",
-    )
+    for name, place in IN_TOML.items():
+        entries.refuse(f"not supported: leave it out, and use {place} of a TOML file", name)
     entries.refuse(
         "not supported",
-        *("GBIS", "drude", "alch", "FEP"),
-        *("tCouple", "rescaleFreq", "reassignFreq", "tclForces", "SMD", "IMDon"),
-        *("replicaUniformPatchGrids", "cosAngles", "accelMD", "sphericalBC", "cylindricalBC"),
-        *("molly", "hbond", "watermodel", "MSM", "FMM", "loweAndersen"),
+        *("drude", "tCouple", "rescaleFreq", "reassignFreq", "tclForces", "cosAngles", "accelMD"),
+        *("replicaUniformPatchGrids", "sphericalBC", "cylindricalBC", "molly", "hbond"),
+        *("watermodel", "MSM", "FMM", "loweAndersen"),
     )
-    entries.refuse('use lennard_jones = "pme" in [nonbonded] of a TOML file', "LJPME")
     entries.tell(
         "no effect without the features to which they belong",
-        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces"),
+        *("fixedAtomsFile", "fixedAtomsCol", "fixedAtomsForces", "plumedfile"),
+        *(name for prefix in ("SMD", "IMD") for name in entries.names(prefix)),
     )
     entries.tell("minimisations are by L-BFGS", "minTinyStep", "minBabyStep", "minLineGoal")
 

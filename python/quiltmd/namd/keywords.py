@@ -6,6 +6,18 @@ Source: NAMD User's Guide, version 3.0, the keywords of its sections.
 
 from __future__ import annotations
 
+# Keywords that switch on what a configuration of Quilt has, and where.
+IN_TOML = {
+    "fixedAtoms": "[[restraint]]",
+    "SMD": "[[restraint]] with a moving reference value",
+    "IMDon": "[imd]",
+    "plumed": '[[external]] kind = "plumed"',
+    "GBIS": "[solvent]",
+    "alch": "[alchemy]",
+    "FEP": "[alchemy]",
+    "LJPME": 'lennard_jones = "pme" in [nonbonded]',
+}
+
 _BY_SUBJECT = {
     "files": "velDCDfreq forceDCDfile DCDUnitCell outputEnergiesPrecision "
     "restartsave binaryOutput binaryRestart readexclusions scnb XSTfile "
