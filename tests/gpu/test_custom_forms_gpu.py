@@ -23,6 +23,9 @@ pytestmark = [
 ]
 
 
+LANGEVIN = LangevinMiddle(300.0, 1.0, seed=4, timestep=0.001)
+
+
 def run_of(system: Any, state: Any = None, device: str = "cuda", **others: Any) -> Simulation:
     return Simulation(
         system, state or forces_of.state_of(), forces_of.CUTOFF, device=device, **others
@@ -91,7 +94,7 @@ def steps(device: str, *blocks: int, start: Any = None) -> Simulation:
         forces_of.whole(),
         start or forces_of.start(),
         device,
-        integrator=LangevinMiddle(300.0, 1.0, seed=4, timestep=0.001),
+        integrator=LANGEVIN,
         barostat=CellRescaling(1.0, every=20, seed=6),
     )
     if start is None:
@@ -126,9 +129,8 @@ def test_pairs_are_those_of_openmm(name: str) -> None:
 @pytest.mark.parametrize("name", ["switched", "groups"])
 def test_pairs_do_not_depend_on_ranks_and_energies(name: str) -> None:
     _, system, state = of_openmm(name)
-    integrator = LangevinMiddle(300.0, 1.0, seed=4, timestep=0.001)
     one, other = (
-        Simulation(system, state, integrator=integrator, device=device)
+        Simulation(system, state, integrator=LANGEVIN, device=device)
         for device in ("cuda", "cuda:0,0,0")
     )
     one.run(200)
@@ -186,13 +188,14 @@ def test_ranks_blocks_and_restarts_do_not_matter() -> None:
 
 
 @pytest.mark.skipif(gpu_count() < 2, reason="needs two GPUs")
-@pytest.mark.xfail(
-    raises=quiltmd.QuiltError, strict=True, reason="refused: bits were not those of one GPU"
-)
-def test_gpus_do_not_matter() -> None:
-    forces_of.same(steps("cuda:0", 300), steps("cuda:0,1", 300))
+@pytest.mark.parametrize("device", ["cuda:0,1", "ranks:worker:cuda:0,worker:cuda:1"])
+def test_gpus_do_not_matter(device: str) -> None:
+    """Of one process, and each in a process of its own."""
+    forces_of.same(steps("cuda:0", 300), steps(device, 300))
     _, system, state = of_openmm("groups")
-    one, two = (Simulation(system, state, device=device) for device in ("cuda:0", "cuda:0,1"))
+    one, two = (
+        Simulation(system, state, integrator=LANGEVIN, device=where) for where in ("cuda:0", device)
+    )
     for run in (one, two):
         run.run(200)
     forces_of.same(one, two)

@@ -33,8 +33,6 @@ from quiltmd import (
 )
 from quiltmd.description.plausibility import step_oddities
 from quiltmd.description.vibrations import fastest_vibration
-from quiltmd.engine.core import make_engine
-from quiltmd.engine.where import RunHere
 from quiltmd.inputs.constrain import loose_hydrogens
 from quiltmd.openmm.write import to_openmm
 
@@ -179,7 +177,7 @@ def start() -> State:
     return State(positions=1.5 + 1.2 * walk, velocities=0 * walk, box=BOX)
 
 
-def steps(ranks: int, many: int, threads: int = 1, **others: Any) -> Simulation:
+def steps(ranks: int, many: int, threads: int = 1, device: str = "cpu") -> Simulation:
     made = run_of(
         whole(),
         start(),
@@ -187,6 +185,7 @@ def steps(ranks: int, many: int, threads: int = 1, **others: Any) -> Simulation:
         barostat=CellRescaling(1.0, every=20, seed=6),
         ranks=ranks,
         threads=threads,
+        device=device,
     )
     made.minimize(max_iterations=20)
     made.run(many)
@@ -206,6 +205,7 @@ def test_ranks_threads_and_restarts_do_not_matter(tmp_path: Path) -> None:
     one = steps(1, 80)
     assert not np.array_equal(one.state().box, BOX)
     same(one, steps(3, 80))
+    same(one, steps(2, 80, device="ranks:worker:cpu,worker:cpu"))
     first = steps(2, 33, threads=2)
     again = steps(5, 0)
     again.set_state(first.state())
@@ -636,13 +636,3 @@ def test_custom_bonds_to_hydrogen_are_counted_among_the_flexible_ones() -> None:
     bond = CustomBond("(r-0.1)^4", [[0, 1]])
     assert loose_hydrogens(system) == 0
     assert loose_hydrogens(quiltmd.add_forces(system, bond)) == 1
-
-
-@pytest.mark.parametrize(
-    ("device", "peers"), [("cuda:0,1", {}), ("cuda:0", {"rank": 1})], ids=["one", "several"]
-)
-def test_several_gpus_are_refused(device: str, peers: dict[str, int]) -> None:
-    """Ranks of one process, and of several."""
-    where = RunHere(device, 2, 1, (1, 1, 1), True, "auto", "auto", peers=peers)
-    with pytest.raises(quiltmd.QuiltError, match="custom forces run on CPUs or on one GPU"):
-        make_engine({"custom": {}}, {}, {}, where)

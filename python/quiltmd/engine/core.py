@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 from ..errors import QuiltError
 from .libraries import NVRTC
-from .places import parse_place
 from .where import RunHere
 
 _ENERGY_SCALE = 2.0**28  # kEnergyScale of src/math/fixed.h
@@ -175,17 +174,6 @@ def make_engine(
     """The engine of the compiled core."""
     core = load_core()
     if "custom" in system:
-        _check_gpus_of_custom_forces(where)
         core.set_run_time_compiler(NVRTC.path())
     engine: Engine = core.Engine(system, nonbonded, integrator, where.settings())
     return engine
-
-
-def _check_gpus_of_custom_forces(where: RunHere) -> None:
-    """QuiltError if ranks are on several GPUs."""
-    several = len(set(parse_place(where.device).ordinals())) > 1
-    if several or (where.peers and where.device != "cpu"):
-        raise QuiltError(
-            "custom forces run on CPUs or on one GPU: on several GPUs a trajectory would not have "
-            "the same bits; choose one, such as device = 'cuda:0'"
-        )
