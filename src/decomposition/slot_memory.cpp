@@ -180,6 +180,9 @@ void SlotMemory::set_plan(const RankPlan& plan, const RemoteRoom& remote_room) {
   // So far without proxies: only what lies there now is to be forgotten by the next layout.
   if (plan_.proxies.empty())
     device.copy(all_slots.data(), owned_slots.data(), sizeof(int32_t), Stream::kMain);
+  // From here on without: no layout will forget those that lie there now.
+  else if (plan.proxies.empty())
+    device.fill(slot_of_atom.data(), 0xff, slot_of_atom.bytes(), Stream::kMain);
   plan_ = plan;
   remote_room_ = remote_room;
   std::vector<int32_t> owned_index(static_cast<size_t>(patch_grid.size()), -1);

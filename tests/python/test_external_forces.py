@@ -170,6 +170,34 @@ def test_bits_do_not_depend_on_ranks(water: tuple[System, State], kind: str, ran
     assert set(forces[0].calls) == set(forces[1].calls)
 
 
+class Slow(ExternalForce):
+    """Draws all atoms to their centre; rank 0, which calls it, has no time for anything else."""
+
+    def __init__(self) -> None:
+        self.kept: list[tuple[Any, bytes]] = []
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        time.sleep(3e-4)
+        self.kept.append((positions, positions.tobytes()))
+        away = positions - positions.mean(axis=0)
+        return 0.05 * float((away**2).sum()), -0.1 * away
+
+
+def test_bits_do_not_depend_on_balance(water: tuple[System, State]) -> None:
+    """The rank that calls it hands over its pairs, and has no proxies any more."""
+    forces = (Slow(), Slow())
+    runs = [
+        simulation(*water, force, ranks=n, integrator=INTEGRATORS["verlet"])
+        for n, force in zip((1, 3), forces, strict=True)
+    ]
+    for run in runs:
+        run.run(90)
+    assert [load["computes"] > 0 for load in runs[1].loads()] == [False, True, True]
+    assert quiltmd.digest(runs[0].state()) == quiltmd.digest(runs[1].state())
+    assert runs[0].energies() == runs[1].energies()
+    assert all(array.tobytes() == seen for array, seen in forces[1].kept)  # each a copy of its own
+
+
 def test_messages_of_many_ranks_go_along_a_tree(water: tuple[System, State]) -> None:
     """Rank 0 hears from and tells the other one at the top of the tree, and its seven children."""
     run = simulation(*water, Springs(), ranks=12)
