@@ -131,6 +131,10 @@ def test_their_files_are_not_replaced(config: Path) -> None:
     ("factory", "said"),
     [
         ("no_such_module_at_all:f", r"the module cannot be imported in .*No module named"),
+        (
+            "{}_needs:f",
+            "the module own_.* needs no_such_package, which is not installed: pip install",
+        ),
         ("{}:absent", "the module has no function or class of this name"),
         ("{}:number", "the module has no function or class of this name"),
         ("{}:nothing", "3 is not a reporter"),
@@ -141,6 +145,7 @@ def test_their_files_are_not_replaced(config: Path) -> None:
 )
 def test_mistakes_are_named(config: Path, factory: str, said: str) -> None:
     module = next(config.parent.glob("own_*.py")).stem
+    (config.parent / f"{module}_needs.py").write_text("import no_such_package.part\n")
     settings = merge(read_config(config), {("output", "dir"): config.parent / "out"})
     path = str(config.parent)
     settings["reporter"] = [{"factory": factory.format(module), "path": path}]

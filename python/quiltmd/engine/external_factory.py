@@ -24,6 +24,12 @@ def find_function(factory: str, path: str | None, where: str) -> Callable[..., A
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:
+        missing = getattr(error, "name", None) or module
+        if isinstance(error, ModuleNotFoundError) and not f"{module}.".startswith(f"{missing}."):
+            raise QuiltError(
+                f"{where}: the module {module} needs {missing}, which is not installed: "
+                f"pip install {missing}, or the package that contains it"
+            ) from error
         kind = type(error).__name__
         places = f" in {path} or where Python finds modules" if added else ""
         raise QuiltError(
