@@ -110,6 +110,26 @@ def test_steps_after_a_minimisation_are_timed_after_one(
     assert timed == [True, False]
 
 
+def test_files_of_restraints_between_groups(
+    alanine: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dry_run, "estimate", lambda *_: Estimate(0.1, 0.2, "cpu"))
+    path = tmp_path / "pull.toml"
+    text = CONFIGURATION.format(*alanine, tmp_path / "eq").replace("steps = 200", "steps = 100")
+    text = text.replace("timestep", "ensemble = 'npt'\ntimestep", 1)
+    text += '[[restraint]]\nkind = "distance"\nupper = 0.5\nk = 9\nselect = '
+    path.write_text(text + '["index 1", "index 9"]\n')
+    plain = info(path)["files"]
+    rows = plain[0].removeprefix("log.csv: ")
+    path.write_text(text + '["index 1-4", "index 9"]\n')
+    assert info(path)["files"] == [plain[0], f"collective.csv: {rows}", *plain[1:]]
+    hills = "range = [[0, 1]]\nwidth = [0.1]\nheight = 1\nevery = 40\n"
+    named = '["index 1", "index 9"]\nname = "d"\n[metadynamics]\nvariables = ["d"]\n'
+    path.write_text(text + named + hills)
+    expected = [plain[0], f"collective.csv: {rows}", "HILLS: 2 hills", *plain[1:]]
+    assert info(path)["files"] == expected
+
+
 def test_mistakes_of_a_configuration_are_those_of_a_run(alanine: Files, tmp_path: Path) -> None:
     path = tmp_path / "eq.toml"
     path.write_text(CONFIGURATION.format(*alanine, tmp_path / "eq"))

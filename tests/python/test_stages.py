@@ -231,6 +231,26 @@ def test_mistakes_of_later_stages_show_at_once(
     assert not (tmp_path / "out").exists()
 
 
+def test_restraints_of_all_stages_are_checked_one_stage_at_a_time(
+    alanine: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A name that every stage has is that of one restraint; a variable that one lacks is named."""
+    given = chained(alanine, tmp_path / "out", {"name": "first"}, {"name": "second"})
+    ends = {"name": "ends", "kind": "distance", "select": ["index 1", "index 9"], "k": 9.0}
+    given["restraint"] = [ends | {"upper": 0.5}]
+    given["metadynamics"] = {
+        **{"variables": ["ends"], "range": [[0.1, 1.0]], "width": [0.05]},
+        **{"height": 1.0, "every": 4},
+    }
+    given["stage"].append({"name": "last", "restraint": [ends | {"name": "other", "upper": 0.5}]})
+    with pytest.raises(QuiltError, match="stage last: there is no collective restraint 'ends'"):
+        stages.start(given)
+    assert not (tmp_path / "out").exists()
+    del given["stage"][2]
+    assert stages.start(given).step == 9
+    assert (tmp_path / "out" / "2-second" / "collective.csv").exists()
+
+
 def test_what_every_stage_replaces_is_told(tmp_path: Path) -> None:
     """As an option it is refused; what one stage follows is neither."""
     given = settings(tmp_path)

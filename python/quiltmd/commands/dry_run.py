@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..description.restraints import acts_between_groups
 from ..description.state import State
 from ..description.system import System
 from ..errors import QuiltError
@@ -47,12 +48,16 @@ class _Part:
             done.append("no steps")
         return (f"{self.name}: " if self.name else "") + ", then ".join(done)
 
-    def files(self) -> list[str]:
+    def files(self, system: System) -> list[str]:
         """Output files and their intervals."""
         steps, found = self.config.run.steps, []
         if every := self.config.output.log_every:
-            logs = ["log.csv", *(["thermo.log"] if self.config.output.thermo else [])]
+            between = any(acts_between_groups(system, one) for one in self.config.restraint)
+            further = {"thermo.log": self.config.output.thermo, "collective.csv": between}
+            logs = ["log.csv", *(name for name, is_there in further.items() if is_there)]
             found += [f"{log}: {_counted(steps // every + 1, 'row')}" for log in logs]
+        if (meta := self.config.metadynamics) is not None and steps >= meta.every:
+            found.append(f"HILLS: {_counted(steps // meta.every, 'hill')}")
         for name, section in self.config.trajectories().items():
             if frames := steps // section.every:
                 found.append(f"{name}: {_counted(frames, 'frame')}")
@@ -124,7 +129,7 @@ def _dry_run(settings: dict[str, Any], source: str) -> dict[str, Any]:
         facts["cutoffs"] = words
     facts["ignored"] = [f"{part.name}: {one}" for part in parts for one in part.ignored]
     facts["results"] = _results(first.output.dir if not parts[0].name else first.output.dir.parent)
-    facts["files"] = [line for part in parts for line in part.files()]
+    facts["files"] = [line for part in parts for line in part.files(system)]
     facts["system"] = system_facts(system)
     facts["on this machine"] = _time(parts, system, state)
     return facts

@@ -319,7 +319,7 @@ def restrain(
         try:
             if one.kind == "position":
                 parts.append(_held(system, one))
-            elif one.is_collective or _selects_several(system, one):
+            elif acts_between_groups(system, one):
                 collective.append(collective_restraint(system, one, number, places, cell))
             else:
                 rows.setdefault(one.kind, []).append((_single_atoms(system, one), _values(one)))
@@ -339,8 +339,10 @@ def restrain(
     return replace(system, **changed) if changed else system
 
 
-def _selects_several(system: System, one: Restraint) -> bool:
-    return any(len(select(system, text)) > 1 for text in one.selections)
+def acts_between_groups(system: System, one: Restraint) -> bool:
+    """Whether a restraint is a collective one, with a row of its value in collective.csv."""
+    several = one.kind != "position" and any(len(select(system, s)) > 1 for s in one.selections)
+    return one.is_collective or several
 
 
 def _add(system: System, changed: dict[str, Any], kind: str, atoms: I32, values: F64) -> None:

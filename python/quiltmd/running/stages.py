@@ -176,7 +176,8 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first stage warns
-        system, state = load_system(stages[0].config)
+        own = {"restraint": (), "custom": (), "metadynamics": None}  # of each stage, not shared
+        system, state = load_system(stages[0].config.model_copy(update=own))
     for stage in stages:
         with _naming(stage):
             check_reporters(stage.config)
@@ -184,7 +185,9 @@ def _refuse_later_mistakes(stages: list[Stage]) -> None:
         with _naming(stage):
             config = stage.config.following(system)
             check_selections(config, system)
-            restrain(system, config.restraint, state.positions, state.box)
+            restrained = restrain(system, config.restraint, state.positions, state.box)
+            if config.metadynamics is not None:
+                config.metadynamics.axes(restrained)
             for force in config.custom:
                 force.apply(system)
             config.nonbonded.resolve(state.box)
