@@ -21,6 +21,7 @@
 #include "device/cuda/launch.h"
 #include "device/cuda/noted_times.h"
 #include "device/cuda/profiler_range.h"
+#include "device/cuda/recorded_graph.h"
 #include "device/cuda/run_time_compiler.h"
 #include "device/cuda/stream_scratch.h"
 
@@ -364,6 +365,7 @@ int CudaDevice::end_recording() {
   }
   cudaGraph_t graph = nullptr;
   cuda_check(cudaStreamEndCapture(d.main(), &graph), "end a recording");
+  remove_needless_edges(graph);
   cudaGraphExec_t executable = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
   cudaGraphDestroy(graph);
