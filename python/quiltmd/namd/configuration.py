@@ -45,8 +45,12 @@ _WATER = 4.5e-5  # compressibility, 1/bar
 
 
 def is_namd(head: bytes) -> bool:
-    """Whether a file that begins so is a NAMD configuration."""
-    words = rb"structure|coordinates|parameters|cutoff|timestep|source|proc"  # two are Tcl's
+    """Whether a file that begins so is a NAMD configuration.
+
+    It has two of these words.  `source` and `proc` are those of any Tcl script, such as one of VMD,
+    which is then refused by its first statement that NAMD does not have.
+    """
+    words = rb"structure|coordinates|parameters|cutoff|timestep|source|proc"
     found = re.findall(rb"(?mi)^\s*(" + words + rb")\s+\S", head)
     return len({word.lower() for word in found}) >= 2
 
