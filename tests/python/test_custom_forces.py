@@ -424,6 +424,13 @@ def test_pairs_are_those_of_openmm(name: str) -> None:
     same(simulation, other)
 
 
+def test_groups_of_pairs_reach_a_worker() -> None:
+    system = System.from_openmm(gas(between_groups(), lj=True))
+    state = State(positions=GAS, velocities=0 * GAS, box=CUBE)
+    here, there = (Simulation(system, state, device=place) for place in ("cpu", "worker:cpu"))
+    assert np.array_equal(here.forces(), there.forces())
+
+
 def test_pairs_of_the_form_of_ours() -> None:
     """Lennard-Jones as an expression has the energy, the pressure and the tail of the built-in."""
     built_in = System.of(np.full(216, 40.0), sigma=SIGMA, epsilon=EPSILON)

@@ -22,7 +22,8 @@ from quiltmd.workers import wire
 EXAMPLES = int(os.environ.get("QUILTMD_FUZZ", "100"))
 
 arrays = hnp.arrays(
-    st.sampled_from(["<f8", "<f4", "<i8", "<i4", "|u1"]), hnp.array_shapes(min_dims=0, min_side=0)
+    st.sampled_from(["<f8", "<f4", "<i8", "<i4", "<u8", "|u1"]),
+    hnp.array_shapes(min_dims=0, min_side=0),
 )
 numbers = st.integers(-(2**63), 2**63) | st.floats(allow_nan=False)
 leaves = st.none() | st.booleans() | numbers | st.text() | arrays

@@ -28,7 +28,7 @@ LARGEST_HEADER = 2**30
 LARGEST_BODY = 2**36  # a State of a billion atoms
 _MAGIC = b"QMW1"
 _ARRAY = "array"
-_DTYPES = ("<f8", "<f4", "<i8", "<i4", "|u1")
+_DTYPES = ("<f8", "<f4", "<i8", "<i4", "<u8", "|u1")
 _MOST_DIMENSIONS = 8
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 
