@@ -12,12 +12,16 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include "bindings/convert.h"
+#include "math/bits.h"
 #include "math/fixed.h"
+#include "math/symmetric.h"
 
 namespace nb = nanobind;
 
@@ -38,6 +42,67 @@ struct PythonForce {
   bool uses_box, outside;
 };
 
+// (n, 3) arrays that Python may keep. Memory that it has let go of is used again: new pages of a large array would
+// cost more than all else around a call.
+class PositionArrays {
+ public:
+  nb::object copy_of(std::span<const Vec3d> positions) {
+    if (!memory_ || memory_.use_count() > 1)
+      memory_ = std::make_shared<std::vector<Vec3d>>(positions.size());
+    std::copy(positions.begin(), positions.end(), memory_->begin());
+    const nb::capsule owner(new Memory(memory_),
+                            [](void* p) noexcept { delete static_cast<Memory*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, double>(memory_->data(), {memory_->size(), 3}, owner));
+  }
+
+ private:
+  using Memory = std::shared_ptr<std::vector<Vec3d>>;
+  Memory memory_;
+};
+
+// The sum of forces, and sums and the largest of the magnitudes of components.
+struct ForceSums {
+  Vec3d net{};
+  double magnitude = 0, largest = 0;
+};
+
+// Forces, none of which is larger than kLargestForce, in fixed point. Others are found in the sums.
+ForceSums take_forces(std::span<const double> components, int64_t* fixed) {
+  constexpr size_t kLanes = 6;
+  // The sum leaves the rounded integer in the low bits.
+  constexpr double kMiddle = 1.5 * kFixedLimit;
+  static_assert(kLargestForce * kForceScale < kFixedLimit / 2);
+  double net[kLanes] = {}, magnitude[kLanes] = {}, largest[kLanes] = {};
+  const auto take = [&](size_t lane, size_t k) {
+    const double force = components[k], size = std::abs(force);
+    net[lane] += force;
+    magnitude[lane] += size;
+    largest[lane] = std::max(largest[lane], size);
+    fixed[k] = to_bits(force * kForceScale + kMiddle) - to_bits(kMiddle);
+  };
+  size_t k = 0;
+  for (; k + kLanes <= components.size(); k += kLanes)
+    for (size_t lane = 0; lane < kLanes; ++lane) take(lane, k + lane);
+  for (size_t lane = 0; k < components.size(); ++k, ++lane) take(lane, k);
+  ForceSums sums;
+  for (size_t lane = 0; lane < kLanes; ++lane) {
+    sums.net[static_cast<int>(lane % 3)] += net[lane];
+    sums.magnitude += magnitude[lane];
+    sums.largest = std::max(sums.largest, largest[lane]);
+  }
+  return sums;
+}
+
+void add_virial(std::span<const Vec3d> positions, const double* forces, const ExternalOutput& out) {
+  if (!out.virial) return;
+  Symmetric virial{};
+  for (const Vec3d& x : positions) {
+    virial.add_product(x, {forces[0], forces[1], forces[2]});
+    forces += 3;
+  }
+  for (int v = 0; v < Symmetric::kParts; ++v) out.virial[v] += to_fixed(virial[v], kEnergyScale);
+}
+
 // Results as most forces return them, (energy, forces) of a float and an array, are taken as they are. False for
 // all others, and where something may be wrong.
 class PlainResults {
@@ -48,7 +113,7 @@ class PlainResults {
         least_net_(force.outside ? std::numeric_limits<double>::max() : 1e-9),
         net_share_(force.outside ? 0 : 1e-3) {}
 
-  bool take(const nb::object& given, const ExternalInput& input, ExternalOutput& out) const {
+  bool take(const nb::object& given, const ExternalInput& input, const ExternalOutput& out) const {
     if (!may_be_plain_ || !nb::isinstance<nb::tuple>(given) || nb::len(given) != 2) return false;
     const nb::object energy = given[0], forces = given[1];
     nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu> array;
@@ -56,29 +121,24 @@ class PlainResults {
     if (!PyFloat_Check(energy.ptr()) || !forces.type().is(array_type_) ||
         !nb::try_cast(forces, array, false) || array.shape(0) != input.positions.size())
       return false;
-    out.energy = PyFloat_AsDouble(energy.ptr());
-    out.forces.resize(input.positions.size());
-    std::memcpy(out.forces.data(), array.data(), out.forces.size() * sizeof(Vec3d));
-    return std::abs(out.energy) <= kLargestPlainEnergy && add_virial(input, out);
+    const double value = PyFloat_AsDouble(energy.ptr());
+    if (!(std::abs(value) <= kLargestPlainEnergy) ||
+        !is_plain(take_forces({array.data(), array.size()}, out.forces)))
+      return false;
+    *out.energy = to_fixed(value, kEnergyScale);
+    add_virial(input.positions, array.data(), out);
+    return true;
   }
 
  private:
   static constexpr double kLargestPlainEnergy = 1e9;  // kJ/mol
 
-  bool add_virial(const ExternalInput& input, ExternalOutput& out) const {
-    Vec3d net{};
-    double sum = 0;
-    for (size_t k = 0; k < out.forces.size(); ++k) {
-      const Vec3d f = out.forces[k];
-      for (const double component : {f.x, f.y, f.z}) {
-        if (!(std::abs(component) <= kLargestForce)) return false;
-        sum += std::abs(component);
-      }
-      net = net + f;
-      out.virial.add_product(input.positions[k], f);
-    }
+  // A force that is no number is in the sum of magnitudes, but may not be the largest.
+  bool is_plain(const ForceSums& sums) const {
+    const Vec3d& net = sums.net;
     const double largest = std::max({std::abs(net.x), std::abs(net.y), std::abs(net.z)});
-    return largest <= net_share_ * sum + least_net_;
+    return std::isfinite(sums.magnitude) && sums.largest <= kLargestForce &&
+           largest <= net_share_ * sums.magnitude + least_net_;
   }
 
   nb::object array_type_;
@@ -97,11 +157,10 @@ class PythonProvider : public Provider {
     plain_.reset();
   }
 
-  ExternalOutput compute(const ExternalInput& input) override {
+  void compute(const ExternalInput& input, const ExternalOutput& out) override {
     const nb::gil_scoped_acquire acquire;
     const nb::object given = call(force_.compute, input);
-    ExternalOutput out{};
-    return plain_->take(given, input, out) ? out : checked(input, given);
+    if (!plain_->take(given, input, out)) take_checked(input, given, out);
   }
 
   void update(const ExternalInput& input) override {
@@ -125,23 +184,25 @@ class PythonProvider : public Provider {
   }
 
  private:
-  static nb::object call(const nb::object& function, const ExternalInput& input) {
-    return function(input.step, to_array(std::vector<Vec3d>(input.positions)),
+  nb::object call(const nb::object& function, const ExternalInput& input) {
+    return function(input.step, positions_.copy_of(input.positions),
                     input.box ? to_array(*input.box) : nb::none());
   }
 
   // As Python converts it, or says what is wrong.
-  ExternalOutput checked(const ExternalInput& input, const nb::object& given) const {
-    const nb::object valid =
-        force_.check(input.step, to_array(std::vector<Vec3d>(input.positions)), given);
+  void take_checked(const ExternalInput& input, const nb::object& given,
+                    const ExternalOutput& out) {
+    const nb::object valid = force_.check(input.step, positions_.copy_of(input.positions), given);
     const auto [energy, forces, virial] =
         nb::cast<std::tuple<double, Points, std::array<double, Symmetric::kParts>>>(valid);
-    ExternalOutput out{points_from(forces), energy, {}};
-    for (int v = 0; v < Symmetric::kParts; ++v) out.virial[v] = virial[static_cast<size_t>(v)];
-    return out;
+    take_forces({forces.data(), forces.size()}, out.forces);
+    *out.energy = to_fixed(energy, kEnergyScale);
+    for (size_t v = 0; out.virial && v < virial.size(); ++v)
+      out.virial[v] += to_fixed(virial[v], kEnergyScale);
   }
 
   PythonForce force_;
+  PositionArrays positions_;
   std::optional<PlainResults> plain_;
   bool can_launch_;
 };

@@ -33,7 +33,8 @@ void Recordings::run(const Block& block, int64_t step, const std::function<void(
     if (timing) device_.time_launches(timed);
   }
   device_.run_recording(recording.id);
-  for (const int64_t later : recording.calls) external_->answer(step + later);
+  for (const ExternalCall& call : recording.calls)
+    external_->answer({step + call.step, call.energies});
   if (timed) timed_steps_.push_back(block.steps);
   mailboxes_.ran(recording.messages);
 }
@@ -45,7 +46,7 @@ Recordings::Recording Recordings::record(int64_t step, const std::function<void(
   const Mailboxes::Counts messages = mailboxes_.end_recording();
   Recording made{device_.end_recording(), messages, {}};
   if (external_) made.calls = external_->end_noting();
-  for (int64_t& call : made.calls) call -= step;
+  for (ExternalCall& call : made.calls) call.step -= step;
   return made;
 }
 

@@ -9,12 +9,11 @@
 #include <map>
 #include <vector>
 
+#include "computes/external/external_memory.h"
 #include "device/device.h"
 #include "schedule/mailboxes.h"
 
 namespace quiltmd {
-
-class ExternalMemory;
 
 // Properties that make two blocks of steps the same sequence of launches.
 struct Block {
@@ -56,7 +55,7 @@ class Recordings {
   struct Recording {
     int id = kNotRecorded;
     Mailboxes::Counts messages{};
-    std::vector<int64_t> calls;  // of external forces: steps after the first one
+    std::vector<ExternalCall> calls;  // their steps are counted from the first one
   };
   Recording record(int64_t step, const std::function<void()>& body);
   void drop(Recording& recording);

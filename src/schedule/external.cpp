@@ -54,12 +54,13 @@ TaskId add_forces_to(Schedule& s, RankMemory& m, TaskId after, int peer, int rou
                     });
 }
 
-TaskId add_call(Schedule& s, RankMemory& m, const RankTree& tree, TaskId collected) {
+TaskId add_call(Schedule& s, RankMemory& m, const RankTree& tree, TaskId collected,
+                Energies energies) {
   m.external->prepare_calls();
-  TaskId last =
-      s.add({"external.call", Priority::kAwaited, Stream::kHalo, {collected}, [&m](Post& post) {
-               m.external->call(post.step());
-             }});
+  TaskId last = s.add(
+      {"external.call", Priority::kAwaited, Stream::kHalo, {collected}, [&m, energies](Post& post) {
+         m.external->call({post.step(), energies});
+       }});
   for (const int peer : tree.top) last = add_forces_to(s, m, last, peer, tree.round_across());
   return last;
 }
@@ -83,7 +84,7 @@ TaskId add_external_forces(Schedule& s, RankMemory& memory, const RankView& view
                            std::vector<TaskId> after) {
   const TaskId positions = add_positions(s, memory, view);
   const bool calls = view.rank == kHome;
-  TaskId last = calls ? add_call(s, memory, view.plan().tree, positions)
+  TaskId last = calls ? add_call(s, memory, view.plan().tree, positions, energies)
                       : add_answer(s, memory, view.plan().tree, positions);
   for (const RankTree::Child& child : view.plan().tree.children)
     last = add_forces_to(s, memory, last, child.rank, view.plan().tree.round_down(child.height));

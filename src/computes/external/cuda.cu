@@ -15,6 +15,8 @@ namespace {
 constexpr int kThreads = 128;
 // Waiting blocks leave room for the kernels beside them.
 constexpr unsigned kMostBlocks = 32;
+// Numbers of host memory that a thread asks for before it needs the first: each takes a microsecond or two.
+constexpr int kReadAtOnce = 8;
 
 __device__ __forceinline__ int first_of_thread() {
   return static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
@@ -30,7 +32,7 @@ __global__ void gather_external_kernel(const __grid_constant__ GatherExternal op
   const int slot = op.of.slot(k);
   const Vec3d x = slot < 0 ? Vec3d{} : op.position[slot];
   int64_t* const to = op.words + 3 * static_cast<ptrdiff_t>(k);
-  for (int d = 0; d < 3; ++d) to[d] = static_cast<int64_t>(long_bits_of(x[d]));
+  for (int d = 0; d < 3; ++d) to[d] = to_bits(x[d]);
 }
 
 __global__ void ask_providers_kernel(const __grid_constant__ AskProviders op, LaunchTimes* times) {
@@ -66,8 +68,16 @@ __global__ void await_providers_kernel(const __grid_constant__ AwaitProviders op
   wait_for_previous();
   if (threadIdx.x == 0) await_turn(op);
   __syncthreads();
-  for (int k = first_of_thread(); k < op.count; k += all_threads())
-    op.found[k] = *static_cast<const volatile int64_t*>(op.answer + k);
+  for (int first = first_of_thread(); first < op.count; first += kReadAtOnce * all_threads()) {
+    int64_t read[kReadAtOnce];
+#pragma unroll
+    for (int n = 0; n < kReadAtOnce; ++n)
+      if (const int k = first + n * all_threads(); k < op.count)
+        read[n] = *static_cast<const volatile int64_t*>(op.answer + k);
+#pragma unroll
+    for (int n = 0; n < kReadAtOnce; ++n)
+      if (const int k = first + n * all_threads(); k < op.count) op.found[k] = read[n];
+  }
 }
 
 __device__ __forceinline__ void note_fault(const TakeLaunched& op, uint32_t fault) {

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
+#include <span>
 #include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "math/error.h"
@@ -22,7 +21,7 @@ std::vector<int32_t> all_atoms(const std::vector<ExternalForce>& forces) {
   return all;
 }
 
-bool are_finite(const std::vector<Vec3d>& positions) {
+bool are_finite(std::span<const Vec3d> positions) {
   return std::all_of(positions.begin(), positions.end(), [](const Vec3d& x) {
     return std::isfinite(x.x) && std::isfinite(x.y) && std::isfinite(x.z);
   });
@@ -34,11 +33,9 @@ const char* describe(ExternalFault fault) {
   return "the energy is not finite, or out of range";
 }
 
-std::string describe_late(int64_t step, const std::string& name) {
-  return "step " + std::to_string(step) + ": external force '" + name +
-         "': it took more than 20 s while the GPU waited for it, or it waits for the GPU: set "
-         "`uses_gpu = True`, with which the GPU does not wait";
-}
+constexpr const char* kLate =
+    "compute took more than 20 s while the GPU waited for it, or it waits for the GPU: set "
+    "`uses_gpu = True`, with which the GPU does not wait";
 
 }  // namespace
 
@@ -88,8 +85,8 @@ void ExternalMemory::prepare_calls() {
   auto* const first = static_cast<int64_t*>(desk_.memory.get());
   desk_.turn = static_cast<Turn*>(desk_.memory.get());
   desk_.is_late = static_cast<uint32_t*>(desk_.memory.get()) + 1;
-  desk_.question = first + kTurnWords;
-  desk_.answer = desk_.question + question;
+  desk_.question = reinterpret_cast<double*>(first + kTurnWords);
+  desk_.answer = first + kTurnWords + question;
 }
 
 AskProviders ExternalMemory::ask() const {
@@ -102,21 +99,21 @@ AwaitProviders ExternalMemory::await() const {
   return {desk_.turn, desk_.is_late, desk_.answer, found_.data(), static_cast<int>(found_.size())};
 }
 
-void ExternalMemory::call(int64_t step) {
+void ExternalMemory::call(const ExternalCall& call) {
   Device& device = slots_.device;
   const auto is_launched = [this](const ExternalForce& force) { return launches(force); };
   if (std::all_of(forces_.begin(), forces_.end(), is_launched)) {
     clear_found();
   } else {
     device.launch(ask(), Stream::kHalo);
-    noted_ ? noted_->push_back(step) : answer(step);
+    noted_ ? noted_->push_back(call) : answer(call);
     device.launch(await(), Stream::kHalo);
   }
   try {
     for (size_t p = 0; p < forces_.size(); ++p)
-      if (launches(forces_[p]) && !failure_.error) launch(p, step);
+      if (launches(forces_[p]) && !failure_.error) launch(p, call.step);
   } catch (...) {
-    failure_ = {std::current_exception(), step};
+    failure_ = {std::current_exception(), call.step};
   }
 }
 
@@ -159,67 +156,60 @@ bool ExternalMemory::was_late() const {
 }
 
 std::vector<ExternalInput> ExternalMemory::inputs(int64_t step) const {
-  const int64_t* word = desk_.question;
-  const auto next = [&word] { return std::bit_cast<double>(*word++); };
+  const double* next = desk_.question;
   std::vector<ExternalInput> inputs;
   for (const ExternalForce& force : forces_) {
-    ExternalInput& input = inputs.emplace_back(ExternalInput{step, {}, {}});
-    input.positions.resize(force.atoms.size());
-    for (Vec3d& x : input.positions)
-      for (double* const component : {&x.x, &x.y, &x.z}) *component = next();
+    inputs.push_back({step, {}, {reinterpret_cast<const Vec3d*>(next), force.atoms.size()}});
+    next += 3 * force.atoms.size();
   }
   if (slots_.patch_grid.is_open()) return inputs;
-  Box box{};
-  for (double* const number : {&box.ax, &box.bx, &box.by, &box.cx, &box.cy, &box.cz})
-    *number = next();
+  const Box box{next[0], next[1], next[2], next[3], next[4], next[5]};
   for (ExternalInput& input : inputs) input.box = box;
   return inputs;
 }
 
-std::vector<int64_t> ExternalMemory::results(int64_t step) {
-  std::vector<int64_t> found(found_.size(), 0);
-  int64_t* force_to = found.data();
+void ExternalMemory::clear_answer() const { std::fill_n(desk_.answer, found_.size(), 0); }
+
+void ExternalMemory::compute(const ExternalCall& call) {
+  int64_t* force_to = desk_.answer;
   int64_t* const virial = force_to + words();
   int64_t* const energy = virial + Symmetric::kParts;
-  const std::vector<ExternalInput> of = inputs(step);
+  std::fill(virial, desk_.answer + found_.size(), 0);
+  const std::vector<ExternalInput> of = inputs(call.step);
   double longest = 0;
-  for (size_t p = 0; p < forces_.size(); ++p) {
-    if (launches(forces_[p])) {
-      force_to += 3 * forces_[p].atoms.size();
-      continue;
-    }
-    if (!are_finite(of[p].positions)) return std::vector<int64_t>(found_.size(), 0);
+  for (size_t p = 0; p < forces_.size(); force_to += 3 * forces_[p++].atoms.size()) {
+    if (launches(forces_[p])) continue;
+    if (!are_finite(of[p].positions)) return clear_answer();
     const double begin = clock_seconds();
-    const ExternalOutput out = forces_[p].provider->compute(of[p]);
+    const bool with_virial = call.energies == Energies::kAdd;
+    forces_[p].provider->compute(of[p], {force_to, energy + p, with_virial ? virial : nullptr});
     const double seconds = clock_seconds() - begin;
-    if (seconds > longest) slowest_ = forces_[p].name;
+    if (seconds > longest) slowest_ = forces_[p].provider.get();
     longest = std::max(longest, seconds);
-    for (const Vec3d& f : out.forces)
-      for (const double component : {f.x, f.y, f.z}) *force_to++ = to_fixed(component, kForceScale);
-    energy[p] = to_fixed(out.energy, kEnergyScale);
-    for (int v = 0; v < Symmetric::kParts; ++v) virial[v] += to_fixed(out.virial[v], kEnergyScale);
   }
-  return found;
 }
 
-void ExternalMemory::answer(int64_t step) {
+void ExternalMemory::answer(const ExternalCall& call) {
   if (!await_question()) return;
-  std::vector<int64_t> found(found_.size(), 0);
   try {
-    if (!failure_.error) found = results(step);
+    failure_.error ? clear_answer() : compute(call);
   } catch (...) {
-    failure_ = {std::current_exception(), step};
+    clear_answer();
+    failure_ = {std::current_exception(), call.step};
   }
-  std::copy(found.begin(), found.end(), desk_.answer);
   end_turn();
-  if (was_late() && !failure_.error)
-    failure_ = {std::make_exception_ptr(Error(describe_late(step, slowest_))), step};
+  if (!was_late() || failure_.error || !slowest_) return;
+  try {
+    slowest_->fail(call.step, kLate);
+  } catch (...) {
+    failure_ = {std::current_exception(), call.step};
+  }
 }
 
 void ExternalMemory::update(int64_t step) {
   if (!await_question()) return;
   const std::vector<ExternalInput> of = inputs(step);
-  end_turn();
+  end_turn();  // no kernel asks before this returns
   for (size_t p = 0; p < forces_.size(); ++p) {
     const int every = forces_[p].update_every;
     if (every > 0 && step % every == 0) forces_[p].provider->update(of[p]);

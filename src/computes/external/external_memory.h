@@ -5,7 +5,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,12 @@
 #include "device/maps_host_memory.h"
 
 namespace quiltmd {
+
+// Of the providers of a step.
+struct ExternalCall {
+  int64_t step;
+  Energies energies;  // kAdd: with the virial
+};
 
 class ExternalMemory {
  public:
@@ -34,14 +39,14 @@ class ExternalMemory {
   void prepare_calls();
   // Results of all forces at a step, on the halo stream: kernels ask, and await the answer of providers on the
   // host; those that can launch put their work between other kernels.
-  void call(int64_t step);
+  void call(const ExternalCall& call);
   // Calls providers on the host, once kernels have asked. What a provider throws is kept: the step may be one
   // that is undone, and positions nonsense. Until then nothing is called, and there are no forces.
-  void answer(int64_t step);
+  void answer(const ExternalCall& call);
   // From here on answers are noted instead, as the kernels around them are recorded; each is to be given when
-  // the recording runs. The steps of those that were noted.
+  // the recording runs. Those that were noted.
   void begin_noting() { noted_.emplace(); }
-  std::vector<int64_t> end_noting() { return *std::exchange(noted_, {}); }
+  std::vector<ExternalCall> end_noting() { return *std::exchange(noted_, {}); }
   AskProviders ask() const;
   // After ask(): has providers remember a step.
   void update(int64_t step);
@@ -55,7 +60,7 @@ class ExternalMemory {
     std::shared_ptr<void> memory;
     Turn* turn;
     uint32_t* is_late;
-    int64_t* question;
+    double* question;
     int64_t* answer;
   };
   struct Failure {
@@ -71,7 +76,8 @@ class ExternalMemory {
   void end_turn() const;
   bool was_late() const;  // since this was last asked
   std::vector<ExternalInput> inputs(int64_t step) const;
-  std::vector<int64_t> results(int64_t step);
+  void compute(const ExternalCall& call);  // into the answer
+  void clear_answer() const;
 
   const SlotMemory& slots_;
   const std::vector<ExternalForce>& forces_;
@@ -83,8 +89,8 @@ class ExternalMemory {
   // Of forces that launch: (atoms, 3) and an energy, of one after the other; and what is wrong, of each force.
   Buffer<double> launched_;
   Buffer<uint64_t> faults_;
-  std::optional<std::vector<int64_t>> noted_;
-  std::string slowest_;  // force, of the last step
+  std::optional<std::vector<ExternalCall>> noted_;
+  const Provider* slowest_ = nullptr;  // of the last step
   Failure failure_;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host kernels of forces from outside.
 #include <algorithm>
-#include <bit>
 
 #include "computes/external/operations.h"
 #include "device/host/kernels.h"
@@ -14,9 +13,7 @@ void gather_external(const GatherExternal& op, ThreadGroup&) {
     const int slot = op.of.slot(k);
     const Vec3d x = slot < 0 ? Vec3d{} : op.position[slot];
     int64_t* const to = op.words + 3 * static_cast<ptrdiff_t>(k);
-    to[0] = std::bit_cast<int64_t>(x.x);
-    to[1] = std::bit_cast<int64_t>(x.y);
-    to[2] = std::bit_cast<int64_t>(x.z);
+    for (int d = 0; d < 3; ++d) to[d] = to_bits(x[d]);
   }
 }
 

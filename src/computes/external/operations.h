@@ -8,7 +8,7 @@
 #include "computes/energies.h"
 #include "decomposition/conditions.h"
 #include "decomposition/slots.h"
-#include "device/message.h"
+#include "math/bits.h"
 #include "math/fixed.h"
 #include "math/symmetric.h"
 
@@ -48,23 +48,23 @@ struct GatherExternal {
 // take turns with memory of the host: positions are put there for the providers, and then what they found.
 enum class Turn : uint32_t { kKernels = 0, kProviders = 1 };
 
-// Bits of positions and, where there is one, the box; then it is the providers' turn.
+// Positions and, where there is one, the box; then it is the providers' turn.
 struct AskProviders {
   static constexpr const char* kName = "ask_providers";
   static constexpr int kBoxNumbers = sizeof(Box) / sizeof(double);
-  const int64_t* positions;
+  const int64_t* positions;      // bits
   int count;                     // of these
   const Conditions* conditions;  // with the box; null without a periodic boundary
-  int64_t* question;             // in host memory
+  double* question;              // in host memory
   Turn* turn;                    // likewise
   uint32_t* blocks;              // that have ended; zero between kernels
 
   QMD_HD int words() const { return conditions ? count + kBoxNumbers : count; }
-  QMD_HD int64_t word(int k) const {
-    if (k < count) return positions[k];
+  QMD_HD double word(int k) const {
+    if (k < count) return from_bits(positions[k]);
     const Box& box = conditions->box;
     const double numbers[kBoxNumbers] = {box.ax, box.bx, box.by, box.cx, box.cy, box.cz};
-    return static_cast<int64_t>(long_bits_of(numbers[k - count]));
+    return numbers[k - count];
   }
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, positions, conditions);

@@ -6,26 +6,29 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "math/box.h"
 #include "math/error.h"
-#include "math/symmetric.h"
 #include "math/vec3.h"
 
 namespace quiltmd {
 
 struct ExternalInput {
   int64_t step;
-  std::optional<Box> box;        // none without a periodic boundary
-  std::vector<Vec3d> positions;  // of its atoms, unwrapped, nm
+  std::optional<Box> box;            // none without a periodic boundary
+  std::span<const Vec3d> positions;  // of its atoms, unwrapped, nm
 };
 
+// Receives results in fixed point (math/fixed.h).
 struct ExternalOutput {
-  std::vector<Vec3d> forces;  // on its atoms, kJ/mol/nm
-  double energy;              // kJ/mol
-  Symmetric virial;  // minus the derivative of the energy by a strain of positions and box, kJ/mol
+  int64_t* forces;  // three components for each atom
+  int64_t* energy;
+  // Symmetric::kParts sums, to which its own are added: minus the derivative of the energy by a strain of positions
+  // and box. Null where the virial is not needed.
+  int64_t* virial;
 };
 
 // Arrays in the memory of a GPU, and the stream (cudaStream_t) on which work on them is put.
@@ -43,7 +46,7 @@ class Provider {
  public:
   virtual ~Provider() = default;
   // A pure function: it is called for steps that are undone afterwards, and again for the same step.
-  virtual ExternalOutput compute(const ExternalInput& input) = 0;
+  virtual void compute(const ExternalInput& input, const ExternalOutput& out) = 0;
   // Updates the state of the force (a hill of metadynamics): in order, once for each step that is a multiple
   // of ExternalForce::update_every, when the step cannot be undone and before its forces are taken.
   virtual void update(const ExternalInput& input) = 0;
