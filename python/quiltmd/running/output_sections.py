@@ -37,7 +37,7 @@ class OutputSection(Section):
 
     dir: Annotated[AbsolutePath, OnResume.NOT_COMPARED] = Field(
         description="Output folder; required, except with a control file of another program, "
-        "where the default is NAME-quilt for NAME.mdp."
+        "where the default is NAME-quilt for NAME.mdp or in.NAME, and outputname of NAMD."
     )
     log_every: int = Field(
         default=100,
@@ -51,7 +51,8 @@ class OutputSection(Section):
     log_box: Annotated[bool, _LOG] = Field(default=False, description="Write the box to the log.")
     thermo: Annotated[Literal["lj", "real", "metal"] | None, _LOG] = Field(
         default=None,
-        description="Also write thermo.log, with the columns of LAMMPS, in these of its units.",
+        description="Also write thermo.log: the log in the columns of LAMMPS and in its units lj, "
+        "real or metal.",
     )
     trajectory_every: int | None = Field(
         default=None,
