@@ -19,6 +19,7 @@ from openmm_reference import energy_and_forces
 import quiltmd
 from quiltmd import QuiltError, QuiltWarning
 from quiltmd.description.decoupling import at_lambdas
+from quiltmd.description.overlaps import check_overlaps
 from quiltmd.description.settings import BOLTZMANN
 from quiltmd.description.terms import Terms
 from quiltmd.outputs.free_energy import StateEnergyReporter
@@ -230,6 +231,23 @@ def test_a_ghost_on_another_atom_has_finite_forces() -> None:
         expected = quiltmd.reference(system, together, settings(state))[1]
         assert np.isfinite(forces).all()
         np.testing.assert_allclose(forces[LENGTH:], expected[LENGTH:], atol=0.05)
+
+
+def test_only_atoms_with_a_soft_core_may_be_overlapped() -> None:
+    """Of a run that goes on from another in which water came to lie on them."""
+    plain, state = solute_in_water(8)
+    positions = state.positions.copy()
+    positions[LENGTH] = positions[1] + 0.003
+    there = replace(state, positions=positions)
+    system = quiltmd.decouple(plain, range(LENGTH))
+    check_overlaps(at_lambdas(system, 1.0, 0.3), there)
+    for hard in (plain, at_lambdas(system, 1.0, 0.0)):
+        with pytest.raises(QuiltError, match="overlapping atoms"):
+            check_overlaps(hard, there)
+    positions[LENGTH + 3] = positions[LENGTH] + 0.003
+    there = replace(state, positions=positions)
+    with pytest.raises(QuiltError, match="overlapping atoms"):
+        check_overlaps(at_lambdas(system, 1.0, 0.3), there)
 
 
 def test_coincident_alchemical_atoms_have_finite_derivatives() -> None:

@@ -18,6 +18,7 @@ from openmm_reference import energy_and_forces
 import quiltmd
 from quiltmd import InputError, QuiltWarning
 from quiltmd.description.decoupling import at_lambdas
+from quiltmd.description.overlaps import check_overlaps
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
 BACK = {last: first for first, last in MAPPING.items()}
@@ -31,6 +32,17 @@ def settings(**others: Any) -> quiltmd.Nonbonded:
 
 # Atoms without interactions count in the mean of the tail correction, which changes it by 1e-5.
 WITHOUT_TAIL = settings(dispersion_correction=False)
+
+
+def test_atoms_that_vanish_and_appear_may_overlap() -> None:
+    """At lambda 0 those that appear have no interactions yet; two that both vanish have."""
+    system, state = quiltmd.hybrid(molecule(ETHANE, 8), molecule(METHANOL), {0: 0, 4: 4})
+    positions = state.positions.copy()
+    positions[-1] = positions[5] + 0.003
+    check_overlaps(system, replace(state, positions=positions))
+    positions[6] = positions[5] + 0.003
+    with pytest.raises(InputError, match="overlapping atoms"):
+        check_overlaps(system, replace(state, positions=positions))
 
 
 def simulate(system: Any, state: Any, **others: Any) -> quiltmd.Simulation:

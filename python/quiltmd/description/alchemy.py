@@ -217,15 +217,25 @@ class Alchemy(Part):
             terms.check(system)
         self._refuse_charges_without_cores(system)
 
+    def soft_atoms(self, system: Any) -> I32:
+        """Atoms on which others may lie at the start: they have a soft core, or do not interact."""
+        first, last = self._presence(system)
+        vdw = self.start[1]
+        soft: I32 = self.atoms[(first & ~last & (vdw > 0)) | (last & ~first & (vdw < 1))]
+        return soft
+
+    def _presence(self, system: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Of each atom whether it interacts with others at lambda 0, and at lambda 1."""
+        charges, types = system.charges[self.atoms], system.lj_types[self.atoms]
+        interact = ((system.lj_a != 0) | (system.lj_b != 0)).any(axis=1)
+        last_types = np.where(self.last_types == NO_TYPE, False, interact[self.last_types])
+        return (charges != 0) | interact[types], (self.last_charges != 0) | last_types
+
     def _refuse_charges_without_cores(self, system: Any) -> None:
         if self.alpha_coulomb > 0:
             return
-        charges, types = system.charges[self.atoms], system.lj_types[self.atoms]
-        interact = ((system.lj_a != 0) | (system.lj_b != 0)).any(axis=1)
-        first = (charges != 0) | interact[types]
-        last = (self.last_charges != 0) | np.where(
-            self.last_types == NO_TYPE, False, interact[self.last_types]
-        )
+        charges = system.charges[self.atoms]
+        first, last = self._presence(system)
         for name, rows in (("states", self.states), ("start", self.start[None])):
             coulomb, vdw = rows[:, 0], rows[:, 1]
             if (first & ~last & (charges != 0)).any() and ((vdw > 0) & (coulomb < 1)).any():

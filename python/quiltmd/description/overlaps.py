@@ -23,9 +23,12 @@ CLOSEST = 0.02  # nm; no bond is nearly as short
 def check_overlaps(system: System, state: State) -> None:
     """Raises InputError naming two atoms that are closer than 0.02 nm, images included.
 
-    Virtual sites do not count: some lie as near to their parents, and none can be moved.
+    Virtual sites do not count: some lie as near to their parents, and none can be moved.  Nor do
+    alchemical atoms with a soft core, or without interactions.
     """
     atoms = np.setdiff1d(np.arange(system.atoms), system.sites[:, 0])
+    if system.alchemy is not None:
+        atoms = np.setdiff1d(atoms, system.alchemy.soft_atoms(system))
     points = state.positions[atoms]
     if state.box is not None:
         points, of = _with_rim(points, state.box)
