@@ -30,7 +30,8 @@ from freesolv import (
 from quiltmd.running.statistics import Estimated
 
 FIRST, LAST, MAPPING = "ethane", "methanol", [[0, 0], [1, 1]]
-LAMBDAS = np.linspace(0, 1, 11).tolist()
+# More towards the end, where the hydrogens of ethane leave their place to water.
+LAMBDAS = [*np.linspace(0, 0.9, 10).round(1).tolist(), 0.94, 0.97, 0.99, 1.0]
 
 
 def less(one: Estimated, other: Estimated) -> Estimated:
