@@ -55,8 +55,8 @@ _MODULES = ("qmmm-cp2k", "colvars", "nnpot", "density-guided-simulation")  # eac
 # Options that are refused, and what a configuration has for them; with pull and awh begin the names
 # of many more.
 _IN_TOML = {
-    "pull": "[[restraint]], for distances, angles and torsions between groups, also moving ones",
-    "awh": "[metadynamics]",
+    "pull": "[[restraint]] between groups, whose reference values may move",
+    "awh": "[metadynamics] with [[restraint]]",
     "freezegrps": "[[restraint]] for positions",
     "disre": '[[restraint]] kind = "distance"',
     "implicit-solvent": "[solvent]",
@@ -386,7 +386,7 @@ def _rest(entries: Entries) -> None:
     entries.tell("no effect", "title", "cpp", *users)
     entries.refuse("not supported", *(f"{module}-active" for module in _MODULES))
     for name, place in _IN_TOML.items():
-        entries.refuse(f"not read from mdp files: use {place} of a TOML file", name)
+        entries.refuse(f"not read from mdp files: a TOML file has {place}", name)
     of_modules = [name for module in _MODULES for name in entries.names(f"{module}-")]
     of_others = [*entries.names("pull"), *entries.names("awh"), "freezedim"]
     inactive = (*_OF_REFUSED, *of_modules, *of_others)
