@@ -149,6 +149,9 @@ def test_windows_need_a_restraint_at_rest(files: list[Path]) -> None:
     moving = Restraint("torsion", PHI, 20.0, path=((0, 10), (5, 20)), name="phi")
     with pytest.raises(QuiltError, match="'phi' follows a path"):
         check_windows(states, [quiltmd.restrain(system, [moving], state.positions, None)] * 3)
+    weak = Restraint("torsion", PHI, 0.0, angle=10, name="phi")
+    with pytest.raises(QuiltError, match="'phi' has k = 0: its windows do not differ"):
+        check_windows(states, [quiltmd.restrain(system, [weak], state.positions, None)] * 3)
     resting = quiltmd.restrain(system, [phi(0.0)], state.positions, None)
     with pytest.raises(QuiltError, match="no collective restraint 'psi', only phi"):
         check_windows(window_states("psi", CENTRES, 300.0), [resting] * 3)

@@ -137,13 +137,16 @@ def check_windows(
         raise QuiltError("states with windows need one system for all")
     if systems[0].collective is None:
         raise QuiltError(
-            "umbrella windows need a restraint between groups: see quiltmd.Restraint with a name"
+            "umbrella windows need a restraint between groups, with a name: a table [[restraint]], "
+            "or quiltmd.Restraint"
         )
     restraint = systems[0].collective.named(restraints.pop())
     if restraint.moves:
         raise QuiltError(
             f"the reference value of {restraint.name!r} follows a path: leave out the path"
         )
+    if restraint.k == 0:
+        raise QuiltError(f"the restraint {restraint.name!r} has k = 0: its windows do not differ")
     return restraint, np.array([centre for _, centre in given]) / restraint.shown
 
 
