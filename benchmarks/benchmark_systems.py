@@ -67,11 +67,11 @@ def water(edge: float, truncated_octahedron: bool = False, seed: int = 1) -> Pai
     height = np.sqrt(leg**2 - half**2)
     hydrogens = [oxygens + height * axes[:, 0] + side * half * axes[:, 1] for side in (1, -1)]
     positions = np.stack([oxygens, *hydrogens], axis=1).reshape(-1, 3)
-    system = _tip3p(len(oxygens))
+    system = tip3p(len(oxygens))
     return system, quiltmd.State.start(system, positions, box)
 
 
-def _tip3p(waters: int) -> quiltmd.System:
+def tip3p(waters: int) -> quiltmd.System:
     oxygen, hydrogen = 15.99943, 1.007947
     first = 3 * np.arange(waters, dtype=np.int32)
     pairs = np.concatenate([np.stack([first + i, first + j], axis=1) for i, j in _WATER_PAIRS])
