@@ -3,6 +3,7 @@
 
     python benchmarks/droplet.py [--atoms 25000,100000] [--methods fmm,openmm] [--device cuda]
         [--threads 1] [--platform CUDA] [--seconds 5] [--errors]
+        [--profile]
 
 Water within a sphere, without a periodic box; Langevin-middle at 300 K and 1/ps, 2 fs, rigid water.
 `fmm`: the fast multipole method with a cutoff of 0.9 nm for Lennard-Jones interactions;
@@ -27,9 +28,10 @@ from implicit_solvent import ITERATIONS, MINIMISED_TO, TIMESTEP, seconds_of_a_st
 
 import quiltmd
 from quiltmd.openmm.write import to_openmm
+from quiltmd.running.profiling import run_profiled
 
 THERMOSTAT = quiltmd.LangevinMiddle(300.0, 1.0, TIMESTEP, seed=1)
-WARM_UP_STEPS = 300
+WARM_UP_STEPS, PROFILED_STEPS = 300, 400
 FMM, ALL_PAIRS = quiltmd.Nonbonded(method="fmm"), quiltmd.Nonbonded(method="no-cutoff")
 
 
@@ -65,7 +67,11 @@ def time_quiltmd(
         device=options.device,
         threads=options.threads,
     )
-    return seconds_of_a_step(simulation.run, options.seconds)
+    seconds = seconds_of_a_step(simulation.run, options.seconds)
+    if options.profile:
+        rows = run_profiled(simulation, PROFILED_STEPS).rows()
+        print("; ".join(f"{row.name} {row.us_per_step:.1f}" for row in rows), flush=True)
+    return seconds
 
 
 def time_openmm(
@@ -117,6 +123,7 @@ def parse_options() -> argparse.Namespace:
     add("--platform", default="CUDA", help="of OpenMM")
     add("--seconds", type=float, default=5.0, help="timed at least so long, each")
     add("--errors", action="store_true")
+    add("--profile", action="store_true", help="times of kernels of quiltmd, us a step")
     return parser.parse_args()
 
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast multipole method in one step: charges to the owners of planes; from them charges of planes nearby to
-// those whose stencil reaches them; charges of level 1 to all; potentials to the owners of atoms. Charges are
-// integers, and a point's potential is summed by one rank in one order, or by all alike.
+// those whose stencil reaches them; charges of level 1 to all, in two hops where ranks are many; potentials to the
+// owners of atoms. Charges are integers, and a point's potential is summed by one rank in one order, or by all alike.
 #include "schedule/fmm.h"
 
 #include "schedule/fmm_shares.h"
@@ -16,7 +16,7 @@ class Levels : ThroughMessages {
   Levels(Schedule& schedule, const MeshWork& work, const RankView& view, FmmMemory& memory)
       : ThroughMessages(schedule, work, view),
         memory_(memory),
-        levels_(shares_, memory.levels, memory.reach().x),
+        levels_(shares_, memory.levels, static_cast<int>(view.plans.size()), memory.reach().x),
         margin_(work.setup.group_radii.any + work.setup.ages.limit.back()) {}
 
   LongRangeTasks add() {
@@ -66,8 +66,13 @@ class Levels : ThroughMessages {
                     [this](int from, int to) { return levels_.near(from, to); });
   }
   std::vector<TaskId> coarse(TaskId own) {
-    return exchange("level.send", "level.receive", edges_.spectrum_back, {own},
-                    memory_.charges.data(), [this](int from, int) { return levels_.level(from); });
+    void* const charges = memory_.charges.data();
+    const std::vector<TaskId> of_group =
+        exchange("level.send", "level.receive", edges_.spectrum_back, {own}, charges,
+                 [this](int from, int to) { return levels_.level(from, to); });
+    if (shares_.replicated() || !levels_.passes_on()) return of_group;
+    return exchange("pass.send", "pass.receive", kPassedLevel, of_group, charges,
+                    [this](int from, int to) { return levels_.passed(from, to); });
   }
 
   FmmMemory& memory_;
@@ -107,7 +112,7 @@ void FmmSum::set_plan(const RankPlan&) {
 // Edges of charges on a mesh; instead of the spectrum, charges of nearby planes and of level 1.
 std::vector<Edge> FmmSum::edges() const {
   const auto [charges, near, level, potential] = edges_of(MeshOf::kCharges);
-  return {charges, near, level, potential};
+  return {charges, near, level, kPassedLevel, potential};
 }
 
 LongRangeTasks FmmSum::add(Schedule& schedule, const RankView& view, Energies energies) {

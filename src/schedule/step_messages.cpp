@@ -58,15 +58,16 @@ void add_fmm(const Setup& setup, const std::vector<RankPlan>& plans, MeshSharing
              LongRangePlan& plan) {
   const PmeGrid grid = pme_grid(setup.nonbonded.grid, setup.nonbonded.order, setup.grid);
   const GridShares shares(setup, grid, plans, sharing_of_fmm(sharing));
-  const FmmShares levels(shares, setup.fmm->levels, setup.fmm->shape.reach.x);
-  const MeshEdges edges = edges_of(MeshOf::kCharges);
   const int ranks = static_cast<int>(plans.size());
+  const FmmShares levels(shares, setup.fmm->levels, ranks, setup.fmm->shape.reach.x);
+  const MeshEdges edges = edges_of(MeshOf::kCharges);
   add_charges_and_potential(shares, ranks, edges, plan.messages);
   for (int rank = 0; rank < ranks; ++rank) {
     plan.shares[static_cast<size_t>(rank)].planes = shares.block(rank).x.count;
     for (int peer = 0; peer < ranks && !shares.replicated(); ++peer) {
       add_message(edges.spectrum, rank, peer, levels.near(rank, peer).words(), plan.messages);
-      add_message(edges.spectrum_back, rank, peer, levels.level(rank).words(), plan.messages);
+      add_message(edges.spectrum_back, rank, peer, levels.level(rank, peer).words(), plan.messages);
+      add_message(kPassedLevel, rank, peer, levels.passed(rank, peer).words(), plan.messages);
     }
   }
 }

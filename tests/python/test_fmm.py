@@ -138,6 +138,25 @@ def test_bits_do_not_depend_on_ranks(peptide: Any, integrator: Any) -> None:
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("shape", ["rectangular", "skewed"])
+def test_a_cluster_in_a_wide_box_has_the_bits_of_all_points(peptide: Any, shape: str) -> None:
+    """One rank evaluates the grid around the atoms, several evaluate all of it.
+
+    On more than eight ranks charges of the second level go through groups of ranks.
+    """
+    system, state, _ = peptide
+    box = np.diag([6.5, 7.0, 9.0])
+    if shape == "skewed":
+        box[1, 0], box[2, 1] = 2.0, -1.5
+    wide = replace(state, positions=state.positions - [1.0, 1.5, 0.2], box=box)
+    found = set()
+    for ranks in (1, 3, 12):
+        core = engine(system, wide, FMM, NVE, ranks=ranks, mesh="distributed")
+        core.run(15)
+        found.add((digest(core), core.energies()["potential"], core.energies()["pme"]))
+    assert len(found) == 1
+
+
 def test_a_run_that_is_stopped_goes_on_with_the_same_bits(peptide: Any, tmp_path: Path) -> None:
     system, state, _ = peptide
     stopped_and_not(
@@ -209,6 +228,29 @@ def test_energy_is_conserved_as_with_pme() -> None:
         simulation.run(250)
         drifts.append(abs(simulation.energies()["conserved"] - start) / len(system.charges))
     assert drifts[1] < drifts[0] + 2e-3  # kJ/mol per atom
+
+
+@pytest.mark.parametrize("cutoff", [1.8, 3.6])
+def test_two_charges_pass_the_cutoff_of_a_level_without_a_kink(cutoff: float) -> None:
+    """Unlike at 0.9 nm, where the force of the pair ends as with PME (0.2 kJ/mol/nm)."""
+    none, kinds = np.zeros((1, 1)), np.zeros(2, int)
+    system = quiltmd.System.of(np.full(2, 40.0), np.array([1.0, -1.0]), kinds, none, none)
+    along = np.array([2.0, 0.6, 0.5]) / np.linalg.norm([2.0, 0.6, 0.5])
+    step = 0.004
+    distances = cutoff + step * np.arange(-25, 26)
+
+    def state(distance: float) -> quiltmd.State:
+        positions = np.array([[1, 1, 1], 1 + distance * along])
+        return quiltmd.State.start(system, positions, 9 * np.eye(3))
+
+    simulation = Simulation(system, state(1.0), FMM, NVE, device="cpu", threads=1)
+    energies, forces = [], []
+    for distance in distances:
+        simulation.set_state(state(distance))
+        energies.append(simulation.energies()["potential"])
+        forces.append(simulation.forces()[1] @ along)
+    slopes = (np.array(energies[2:]) - energies[:-2]) / (2 * step)
+    assert np.abs(slopes + forces[1:-1]).max() < 0.02  # kJ/mol/nm
 
 
 IN_VACUUM = pytest.mark.filterwarnings(

@@ -13,6 +13,7 @@
 #include "runtime/planner.h"
 #include "schedule/agree.h"
 #include "schedule/executor.h"
+#include "schedule/fmm_shares.h"
 #include "schedule/forces.h"
 #include "schedule/rebuild.h"
 #include "transport/local/local_transport.h"
@@ -262,6 +263,33 @@ void partners_of_a_rebuild_are_few() {
   }
 }
 
+// Charges of the second level of the fast multipole method come from every rank to every other, at most through
+// one between.
+void second_levels_come_to_all_by_few_messages() {
+  const Planner planner = planner_of(with_fmm(make_case(12, 20, 1)));
+  for (const int ranks : {8, 13, 20, 64}) {
+    const auto plan = planner.plan({ranks}, MeshSharing::kDistributed);
+    const auto count = static_cast<size_t>(ranks);
+    std::vector<std::vector<bool>> direct(count, std::vector<bool>(count, false)), passed = direct;
+    std::vector<int> sent(count, 0);
+    for (const PlannedMessage& m : plan.messages) {
+      if (m.edge != Edge::kSpectrumBack && m.edge != kPassedLevel) continue;
+      auto& way = m.edge == kPassedLevel ? passed : direct;
+      way[static_cast<size_t>(m.from)][static_cast<size_t>(m.to)] = true;
+      ++sent[static_cast<size_t>(m.from)];
+    }
+    CHECK(*std::max_element(sent.begin(), sent.end()) <= (ranks <= 8 ? ranks - 1 : 20));
+    for (size_t to = 0; to < count; ++to)
+      for (size_t from = 0; from < count; ++from) {
+        const bool has_some = std::ranges::find(direct[from], true) != direct[from].end();
+        bool comes = from == to || !has_some || direct[from][to];
+        for (size_t by = 0; by < count && !comes; ++by)
+          comes = passed[by][to] && (by == from || direct[from][by]);
+        CHECK(comes);
+      }
+  }
+}
+
 // 3 million atoms on 1,024 ranks.
 void thousands_of_ranks_take_seconds() {
   Case c = make_case(12, 200, 1);
@@ -278,12 +306,14 @@ void thousands_of_ranks_take_seconds() {
 }  // namespace
 
 int main() {
-  return test::run_all({{"messages are those of schedules", messages_are_those_of_schedules},
-                        {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
-                        {"few bytes go through any rank", few_bytes_go_through_any_rank},
-                        {"work is shared out whole", work_is_shared_out_whole},
-                        {"pencils occupy more ranks", pencils_occupy_more_ranks},
-                        {"tiles are counted", tiles_are_counted},
-                        {"partners of a rebuild are few", partners_of_a_rebuild_are_few},
-                        {"thousands of ranks take seconds", thousands_of_ranks_take_seconds}});
+  return test::run_all(
+      {{"messages are those of schedules", messages_are_those_of_schedules},
+       {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
+       {"few bytes go through any rank", few_bytes_go_through_any_rank},
+       {"work is shared out whole", work_is_shared_out_whole},
+       {"pencils occupy more ranks", pencils_occupy_more_ranks},
+       {"tiles are counted", tiles_are_counted},
+       {"partners of a rebuild are few", partners_of_a_rebuild_are_few},
+       {"second levels come to all by few messages", second_levels_come_to_all_by_few_messages},
+       {"thousands of ranks take seconds", thousands_of_ranks_take_seconds}});
 }

@@ -34,6 +34,7 @@ _MESSAGES = {
     "fmm.charges": "charges",
     "fmm.near": "spectrum",
     "fmm.level": "spectrum back",
+    "fmm.pass": "dispersion spectrum back",
     "fmm.potential": "potential",
 }
 

@@ -50,6 +50,7 @@ _PARTS = (
     ("fmm.charge", "messages of the long-range sum"),
     ("fmm.near", "messages of the long-range sum"),
     ("fmm.level.", "messages of the long-range sum"),
+    ("fmm.pass", "messages of the long-range sum"),
     ("fmm.potential", "messages of the long-range sum"),
     ("fmm.spread", "spreading and gathering"),
     ("fmm.gather", "spreading and gathering"),

@@ -29,7 +29,8 @@ MAIN, SIDE, HALO_STREAM, BOUNDARY = range(4)  # streams
 Place = tuple[int, int]  # priority and stream
 Task = dict[str, Any]  # as the core describes it
 
-_EDGE, _SPACING = 12, 0.4  # atoms along a side of the box, nm between them
+# Atoms along a side of the box, nm between them: dense, or `fmm` would look for empty space.
+_EDGE, _SPACING = 12, 0.25
 _GRIDS: dict[str, dict[str, Any]] = {
     "pme": {"pme_grid": (20, 20, 20), "pme_alpha": 3.0},
     "fmm": {"fmm_grid": (20, 20, 20), "fmm_bandwidth": 8.0},
