@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import frozen, real_number
+from .checks import frozen, numbers, real_number
 from .custom_names import check_energy_name, has_own_energy, place_of_energy
 from .custom_pairs import CustomPairs
 from .expression_graph import PERIODIC_DISTANCE, Rule
@@ -146,7 +146,7 @@ class CustomTerms:
     def _checked_parameters(self) -> dict[str, Any]:
         checked: dict[str, Any] = {}
         for name, given in self.parameters.items():
-            values = np.asarray(given, dtype=np.float64)
+            values = numbers(f"{self}: {name}", given, "a number or numbers").astype(np.float64)
             if not _NAME.fullmatch(name) or name in getattr(self, "names", {}):
                 raise InputError(f"{self}: {name!r} cannot be the name of a parameter")
             if values.ndim > 1 or (values.ndim == 1 and len(values) != len(self)):

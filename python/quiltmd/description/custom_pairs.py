@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import frozen
+from .checks import frozen, numbers, real_number
 from .custom_names import check_energy_name, place_of_energy
 from .expression_programs import compiled
 from .expressions import Expression, ExpressionError, Node
@@ -70,8 +70,13 @@ class CustomPairs:
 
     def __post_init__(self) -> None:
         check_energy_name(self)
+        for distance in ("cutoff", "switch_distance"):
+            if (given := getattr(self, distance)) is not None:
+                length = real_number(f"{self}: {distance}", given, "nm")
+                object.__setattr__(self, distance, length)
         values = {
-            name: frozen(np.asarray(one, np.float64)) for name, one in self.parameters.items()
+            name: frozen(numbers(f"{self}: {name}", one, "a number or numbers").astype(np.float64))
+            for name, one in self.parameters.items()
         }
         for name, value in values.items():
             if not np.isfinite(value).all() or value.ndim > 1:
@@ -83,8 +88,8 @@ class CustomPairs:
         )
         object.__setattr__(self, "groups", groups)
         cutoff = np.inf if self.cutoff is None else self.cutoff
-        if not cutoff > 0 or (self.cutoff is not None and cutoff == np.inf):
-            raise InputError(f"{self}: the cutoff must be positive, not {self.cutoff:g} nm")
+        if cutoff <= 0:
+            raise InputError(f"{self}: the cutoff must be positive, not {cutoff:g} nm")
         if self.switch_distance is not None and not 0 < self.switch_distance < cutoff < np.inf:
             raise InputError(f"{self}: the switching distance must be between 0 and the cutoff")
         if len(self.groups) > _MOST_GROUPS:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
 from ..errors import InputError
-from .checks import frozen
+from .checks import frozen, numbers
 from .expression_graph import Graph, Rule
 
 F64 = npt.NDArray[np.float64]
@@ -63,7 +63,8 @@ class Tabulated:
     periodic: bool = False
 
     def __post_init__(self) -> None:
-        values = frozen(np.asarray(self.values, np.float64))
+        given = numbers("the values of a tabulated function", self.values, "numbers")
+        values = frozen(given.astype(np.float64))
         object.__setattr__(self, "values", values)
         if not 1 <= values.ndim <= _MOST_AXES or not np.isfinite(values).all() or not values.size:
             raise InputError("a tabulated function needs finite values of one to three arguments")

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from ..description.alchemy import LAMBDAS, Alchemy, conditions_of
-from ..description.checks import user_settings
+from ..description.checks import real_number, user_settings
 from ..description.settings import BOLTZMANN, HOTTEST
 from ..description.units import Kelvins
 from ..errors import QuiltError
@@ -112,7 +112,8 @@ def window_states(
     temperature:
         K.
     """
-    return tuple(ReplicaState(temperature, window=(restraint, float(one))) for one in centres)
+    places = [real_number("each of the centres", one) for one in centres]
+    return tuple(ReplicaState(temperature, window=(restraint, one)) for one in places)
 
 
 def describe_state(state: ReplicaState) -> str:
