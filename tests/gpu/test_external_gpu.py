@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,21 @@ def test_gpus_do_not_matter(water: Any) -> None:
     for force in (Hills, Springs):
         one, two = simulation(water, force()), simulation(water, force(), device="cuda:0,1")
         assert end(one, 400) == end(two, 1, 32, 100, 267)
+
+
+@pytest.mark.slow  # and so alone on the GPU: its kernels hold up those of other tests
+def test_a_call_that_makes_the_gpu_wait_too_long_is_named(water: Any) -> None:
+    """In a recorded block, whose kernels wait 20 s."""
+
+    class Sleeping(Springs):
+        def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+            if step == 370:
+                time.sleep(21)
+            return super().compute(step, positions, box)
+
+    run = simulation(water, Sleeping())
+    with pytest.raises(ExternalForceError, match=r"step 370: .*'sleeping'.* than 20 s"):
+        run.run(500)
 
 
 @pytest.mark.parametrize("at", [13, 170])

@@ -48,16 +48,17 @@ __global__ void ask_providers_kernel(const __grid_constant__ AskProviders op, La
   *reinterpret_cast<volatile uint32_t*>(op.turn) = static_cast<uint32_t>(Turn::kProviders);
 }
 
-// If time runs out as the answer comes, either this sees the answer or the host sees that this was late.
+// If time runs out as the answer comes, either this sees the answer or the host sees that this was late. From
+// then on the host answers no more, and nothing is waited for.
 __device__ void await_turn(const AwaitProviders& op) {
   const auto* const turn = reinterpret_cast<const volatile uint32_t*>(op.turn);
+  auto* const is_late = static_cast<volatile uint32_t*>(op.is_late);
   const auto is_here = [turn] { return *turn == static_cast<uint32_t>(Turn::kKernels); };
   const unsigned long long start = gpu_clock();
-  while (!is_here()) {
+  while (!is_here() && *is_late == 0) {
     if (gpu_clock() - start < kMessageTimeout) continue;
-    *static_cast<volatile uint32_t*>(op.is_late) = 1;
+    *is_late = 1;
     __threadfence_system();
-    if (!is_here()) return;
   }
   __threadfence_system();
 }

@@ -151,8 +151,8 @@ bool ExternalMemory::await_question() const {
 
 void ExternalMemory::end_turn() const { std::atomic_ref<Turn>(*desk_.turn).store(Turn::kKernels); }
 
-bool ExternalMemory::was_late() const {
-  return desk_.memory && std::atomic_ref<uint32_t>(*desk_.is_late).exchange(0) != 0;
+bool ExternalMemory::is_late() const {
+  return desk_.memory && std::atomic_ref<uint32_t>(*desk_.is_late).load() != 0;
 }
 
 std::vector<ExternalInput> ExternalMemory::inputs(int64_t step) const {
@@ -190,6 +190,7 @@ void ExternalMemory::compute(const ExternalCall& call) {
 }
 
 void ExternalMemory::answer(const ExternalCall& call) {
+  if (is_late()) return note_late(call.step);
   if (!await_question()) return;
   try {
     failure_.error ? clear_answer() : compute(call);
@@ -198,11 +199,15 @@ void ExternalMemory::answer(const ExternalCall& call) {
     failure_ = {std::current_exception(), call.step};
   }
   end_turn();
-  if (!was_late() || failure_.error || !slowest_) return;
+  if (is_late()) note_late(call.step);
+}
+
+void ExternalMemory::note_late(int64_t step) {
+  if (failure_.error || !slowest_) return;
   try {
-    slowest_->fail(call.step, kLate);
+    slowest_->fail(step, kLate);
   } catch (...) {
-    failure_ = {std::current_exception(), call.step};
+    failure_ = {std::current_exception(), step};
   }
 }
 
@@ -218,7 +223,11 @@ void ExternalMemory::update(int64_t step) {
 
 void ExternalMemory::forget_failure() {
   failure_ = {};
-  was_late();
+  if (is_late()) {
+    slots_.device.synchronize();  // of kernels that waited no longer, some may still ask
+    std::atomic_ref<uint32_t>(*desk_.is_late).store(0);
+    end_turn();
+  }
   if (faults_.size() > 0) slots_.device.fill(faults_.data(), 0, faults_.bytes(), Stream::kMain);
 }
 

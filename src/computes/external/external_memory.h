@@ -74,7 +74,9 @@ class ExternalMemory {
   // False where no kernel asks, as on a device that runs none.
   bool await_question() const;
   void end_turn() const;
-  bool was_late() const;  // since this was last asked
+  // Whether a call took so long that kernels wait no longer, and nothing is called any more.
+  bool is_late() const;
+  void note_late(int64_t step);
   std::vector<ExternalInput> inputs(int64_t step) const;
   void compute(const ExternalCall& call);  // into the answer
   void clear_answer() const;
