@@ -16,6 +16,7 @@
 #include "integrators/andersen.h"
 #include "integrators/cell_rescaling.h"
 #include "integrators/cuda_lanes.cuh"
+#include "integrators/cuda_large_groups.cuh"
 #include "integrators/cuda_threads.cuh"
 #include "integrators/cuda_tiles.cuh"
 #include "integrators/monte_carlo.h"
@@ -391,10 +392,26 @@ bool tiles_serve(const CudaContext& context, const Stage& stage, unsigned each) 
          work.other_groups <= work.capacity / 1000 && (kMoves<Stage> || each > kBlocksEveryStep);
 }
 
+// Blocks that look for large groups, a warp each: all of them at once on a large machine.
+constexpr unsigned kLargeBlocks = 2048;
+
 template <class Stage>
 void launch_stage(CudaContext& context, const Stage& stage) {
   const unsigned blocks = blocks_for(stage.op.work.capacity, kGroups);
+  const LargeGroups& large = stage.op.work.large;
+  if (large.groups > 0)
+    launch(context,
+           {decltype(stage.op)::kName,
+            std::min(static_cast<unsigned>(stage.op.work.capacity), kLargeBlocks), kWarp,
+            LargeRoom::bytes(large), Start::kEarly},
+           over_large_groups<Stage>, stage);
   if constexpr (Stage::kEveryStep) {
+    // Of all kernels of every step this one leaves slots between its groups alone.
+    if (large.groups > 0) {
+      launch(context, {decltype(stage.op)::kName, blocks, kLaneThreads, 0, Start::kEarly},
+             over_lanes<Stage, 2>, stage);
+      return;
+    }
     const unsigned each = blocks_for(blocks, context.sm_count);
     if (context.fast_doubles && each <= kMaxLaneBlocks) {
       launch(context, {decltype(stage.op)::kName, blocks, kLaneThreads, 0, Start::kEarly},

@@ -73,7 +73,7 @@ __device__ inline ShapeCode own_code(const GroupWork& work, const BlockGroups& g
   return {t < here ? work.constants.group_shape[groups.placed[t].group] : ~0u};
 }
 
-// Sorts groups [begin, end) by class, keeping their order. To be followed by a barrier.
+// Sorts groups [begin, end) by class, keeping their order and leaving large ones out. To be followed by a barrier.
 __device__ inline void sort_groups(BlockGroups& groups, ShapeCode own, int begin, int end) {
   const int t = threadIdx.x, warp = t / 32;
   const unsigned before = (1u << (t & 31)) - 1;
@@ -88,7 +88,7 @@ __device__ inline void sort_groups(BlockGroups& groups, ShapeCode own, int begin
     if (member) at = __popc(members & before);
   }
   __syncthreads();
-  if (!present) return;
+  if (!present || own.group_class() == GroupClass::kLarge) return;
   const int kind = static_cast<int>(own.group_class());
   for (int w = 0; w < warp; ++w) at += groups.count[w][kind];
   groups.place[kind][at] = t;

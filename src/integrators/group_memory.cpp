@@ -12,6 +12,20 @@ static double squared_half_of_narrowest(Vec3d widths) {
   return 0.25 * narrowest * narrowest;
 }
 
+static LargeGroups large_groups(const GroupShapes& shapes) {
+  LargeGroups large;
+  for (const uint32_t code : shapes.codes) {
+    const GroupShape& shape = shapes.shapes[ShapeCode{code}.shape()];
+    if (ShapeCode{code}.group_class() != GroupClass::kLarge) continue;
+    ++large.groups;
+    if (shape.constraints == 0) continue;
+    const auto last = static_cast<size_t>(shape.first_constraint + shape.constraints - 1);
+    large.constraints = std::max(large.constraints, shape.constraints);
+    large.elements = std::max(large.elements, shapes.constraints[last].row + shape.constraints);
+  }
+  return large;
+}
+
 GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_terms,
                          double constraint_tolerance, const GroupBaths& baths)
     : slots_(slots),
@@ -22,6 +36,7 @@ GroupMemory::GroupMemory(const SlotMemory& slots, const std::vector<char>& in_te
   const GroupShapes shapes = make_group_shapes(system, in_terms);
   for (const uint32_t code : shapes.codes)
     other_groups_ += ShapeCode{code}.group_class() == GroupClass::kGeneral;
+  large_ = large_groups(shapes);
   mass_ = make_.filled(shapes.mass);
   inverse_mass_ = make_.filled(shapes.inverse_mass);
   constraints_ = make_.filled(shapes.constraints);
@@ -55,6 +70,7 @@ GroupWork GroupMemory::work(double limit) const {
   work.count = slots_.group_count.data();
   work.capacity = static_cast<int>(slots_.room.owned_groups);
   work.other_groups = other_groups_;
+  work.large = large_;
   work.origin = slots_.origin.data();
   work.constants = table_;
   work.constraint_tolerance = tolerance_;

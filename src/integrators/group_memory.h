@@ -36,6 +36,7 @@ class GroupMemory {
   double tolerance_;
   double blowup2_;  // square of a displacement that makes no sense: half the least width of a patch
   int other_groups_ = 0;
+  LargeGroups large_;
   GroupTable table_{};
   BufferMaker make_;
   Buffer<double> mass_, inverse_mass_;

@@ -36,6 +36,12 @@ struct GroupTable {
   }
 };
 
+// Large hydrogen groups of the system: how many, the most constraints of one, and the most elements of its factor
+// (computes/constraints/coupled.h).
+struct LargeGroups {
+  int groups = 0, constraints = 0, elements = 0;
+};
+
 // Common parameters of all stages.
 struct GroupWork {
   Slots slots;
@@ -44,7 +50,8 @@ struct GroupWork {
   int capacity;
   float long_range_weight = 1;  // times that the long-range force counts; 0: it is not read
   int other_groups;             // of the system: neither waters nor stars
-  const Vec3d* origin;          // by placed group
+  LargeGroups large;
+  const Vec3d* origin;  // by placed group
   GroupTable constants;
   double constraint_tolerance;  // relative
   const int64_t* step;          // number of the step being made; device memory

@@ -115,11 +115,6 @@ void check_device_can(const std::string& name, const System& system,
     if (!family.on_gpus && family.acts(system, nonbonded))
       throw Error(std::string(family.forces) +
                   " run only on device cpu: choose device cpu, or leave them out");
-  if (system.has_large_groups())
-    throw Error(
-        "constraints or virtual sites that hold more than " + std::to_string(kSmallGroupSize) +
-        " atoms together run only on device cpu: choose device cpu, or constrain only bonds "
-        "to hydrogen");
   if (nonbonded.has_fmm()) check_gpu_fmm(nonbonded);
   for (const MeshSettings& mesh : meshes_of(nonbonded)) check_gpu_pme_grid(mesh.points);
 }

@@ -19,19 +19,20 @@ constexpr Int3 kCells{2, 2, 2};
 constexpr double kThermal = kBoltzmann * 300;
 // A device may treat groups in another way when there are more than it works on at once.
 constexpr int kFew = 700, kMany = 24000;
-constexpr int kChains = 150;
+constexpr int kChains = 150, kLong = 37;
 
-// A mixture of waters, CH0 to CH4, and random forces on it; with chains, groups of the largest size.
+// A mixture of waters, CH0 to CH4, and random forces on it; with chains, groups of the largest size of small ones,
+// or of `atoms`.
 struct Input {
   System system;
   std::vector<Vec3d> positions, velocities, forces;
 
-  explicit Input(uint64_t seed, int molecules = kFew, int chains = 0) {
+  explicit Input(uint64_t seed, int molecules = kFew, int chains = 0, int atoms = kSmallGroupSize) {
     Random random(seed);
     std::vector<Vec3d> given;
     System mixture = make_mixture(molecules, 3, kBox, given, random);
     for (int c = 0; c < chains; ++c)
-      add_chain(mixture, given, kBox.to_cartesian(random_vector(random, 0.4)), random);
+      add_chain(mixture, given, kBox.to_cartesian(random_vector(random, 0.4)), random, atoms);
     system = with_groups(mixture);
     for (size_t a = 0; a < given.size(); ++a) {
       positions.push_back(given[static_cast<size_t>(system.input_index[a])]);
@@ -557,7 +558,29 @@ std::vector<Case> motion_cases(Pair devices) {
        [devices] { verlet_agrees(devices, Input(1, kFew, kChains)); }},
       {"Langevin-middle agrees for the largest groups",
        [devices] { langevin_agrees(devices, Input(2, kFew, kChains)); }},
+      {"Verlet agrees for large groups",
+       [devices] { verlet_agrees(devices, Input(1, kFew, kChains, kLong)); }},
+      {"Langevin-middle agrees for large groups",
+       [devices] { langevin_agrees(devices, Input(2, kFew, kChains, kLong)); }},
+      {"Langevin-middle agrees for many groups, some of them large",
+       [devices] { langevin_agrees(devices, Input(2, kMany, kChains, kMaxGroupSize)); }},
+      {"velocities and momentum of large groups agree",
+       [devices] { velocities_and_momentum_agree(devices, Input(6, kFew, kChains, kLong)); }},
+      {"collisions of large groups",
+       [devices] { collisions_agree(devices, Input(6, kFew, kChains, kLong)); }},
+      {"Langevin-middle of baths with large groups agrees",
+       [devices] { langevin_of_groups_agrees(devices, Input(2, kFew, kChains, kLong)); }},
+      {"large groups are scaled alike",
+       [devices] { groups_are_scaled_alike(devices, Input(13, kFew, kChains, kLong)); }},
+      {"faults of large groups agree",
+       [devices] {
+         const Input in(9, kFew, kChains, kLong);
+         for (const int place : {1, 20, kLong})
+           faults_agree(devices, in, in.system.atom_count() - place);
+       }},
       {"forces are cleared", [devices] { forces_are_cleared(devices, Input(3)); }},
+      {"forces of large groups are cleared",
+       [devices] { forces_are_cleared(devices, Input(3, kFew, kChains, kLong)); }},
       {"forces of unlike waters are cleared",
        [devices] { forces_are_cleared(devices, unlike(3)); }},
       {"the long-range force is weighted", [devices] { long_range_force_is_weighted(devices); }},

@@ -53,13 +53,15 @@ def molecule(section: str) -> str:
     )
 
 
-def write(folder: Path, section: str = "constraints") -> tuple[Path, Path]:
-    """helices.top and helices.gro in a folder."""
-    corner = np.array([0.6, 1.7, 1.7])
-    step = np.array([BOX[0] / HELICES, 0, 0])
+def write(
+    folder: Path, section: str = "constraints", edges: NDArray[np.float64] = BOX
+) -> tuple[Path, Path]:
+    """helices.top and helices.gro in a folder, of a box with these edges, nm."""
+    corner = np.array([0.6, edges[1] / 2, edges[2] / 2])
+    step = np.array([edges[0] / HELICES, 0, 0])
     beads = np.concatenate([corner + k * step + shape() for k in range(HELICES)])
-    counts = (BOX / SPACING).astype(int)
-    lattice = BOX / counts * (np.stack(np.indices(counts), -1).reshape(-1, 3) + 0.5)
+    counts = (edges / SPACING).astype(int)
+    lattice = edges / counts * (np.stack(np.indices(counts), -1).reshape(-1, 3) + 0.5)
     apart = np.linalg.norm(lattice[:, None] - beads, axis=2).min(axis=1)
     solvent = lattice[apart > APART]
     before, after = coarse_grained.topology(0).split("[ moleculetype ]\nLIP", 1)
@@ -75,7 +77,7 @@ def write(folder: Path, section: str = "constraints") -> tuple[Path, Path]:
         f"{1:5d}{'MOL':<5s}{name:>5s}{(k + 1) % 100000:5d}" + "".join(f"{x:11.6f}" for x in place)
         for k, (name, place) in enumerate(zip(names, places, strict=True))
     ]
-    box = "".join(f"{edge:10.5f}" for edge in BOX)
+    box = "".join(f"{edge:10.5f}" for edge in edges)
     text = "\n".join(["helices", str(len(names)), *lines, box, ""])
     (folder / "helices.gro").write_text(text)
     return folder / "helices.top", folder / "helices.gro"

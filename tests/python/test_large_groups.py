@@ -47,7 +47,9 @@ def off_lengths(system: System, state: State) -> float:
 
 
 def simulated(system: System, state: State, steps: int, **settings: Any) -> State:
-    given = {"nonbonded": BEADS, "integrator": BATH, "device": "cpu", "threads": 1, **settings}
+    given = {"nonbonded": BEADS, "integrator": BATH, "device": "cpu", **settings}
+    if given["device"] == "cpu":
+        given["threads"] = 1
     simulation = Simulation(system, state, **given)
     simulation.run(steps)
     return simulation.state()
@@ -161,6 +163,7 @@ def test_patches_become_wider_for_a_group_that_unfolds() -> None:
         Simulation(system, small, device="cpu", threads=1, **settings)
 
 
+@pytest.mark.filterwarnings("ignore:there is no periodic box")
 def test_without_a_box() -> None:
     system, state = unfolding()
     open_state = State(state.positions, state.velocities, None)
@@ -185,6 +188,34 @@ def test_sets_that_are_too_large_are_refused_with_their_size() -> None:
     state = State(0.15 * np.arange(70)[:, None] * [1, 0, 0], np.zeros((70, 3)), 30 * np.eye(3))
     with pytest.raises(QuiltError, match=r"in a set of 70 atoms .* at most 64 .*h-bonds"):
         Simulation(held, state, device="cpu", threads=1)
+
+
+def test_all_bonds_of_a_molecule_in_water(alanine: tuple[Path, Path]) -> None:
+    """Alanine dipeptide, 22 atoms in one group, at 2 fs."""
+    system, state = quiltmd.load(*alanine, constraints="all-bonds")
+    assert len(system.constraints) == 21 + 3 * 749
+    assert not any(len(terms) for terms in system.terms.present() if terms.form.name == "bond")
+    chosen = Nonbonded(cutoff=0.9)
+    bath = LangevinMiddle(300, 5.0, 0.002, seed=3)
+    simulation = Simulation(system, state, nonbonded=chosen, integrator=bath, device="cpu")
+    simulation.minimize(max_iterations=30)
+    simulation.draw_velocities(300, seed=1)
+    simulation.run(300)
+    start = simulation.state()
+    verlet = VelocityVerlet(0.002)
+    settings = {"nonbonded": chosen, "integrator": verlet}
+    constant = Simulation(system, start, device="cpu", **settings)
+    constant.run(20)
+    before, after = [], []
+    for totals in (before, after):
+        for _ in range(5):
+            constant.run(20)
+            found = constant.energies()
+            totals.append(found["potential"] + found["kinetic"])
+    assert abs(np.mean(after) - np.mean(before)) < 1e-3 * found["kinetic"]
+    assert off_lengths(system, constant.state()) < 2e-8
+    one, two = (simulated(system, start, 40, ranks=ranks, **settings) for ranks in (1, 2))
+    assert bits(one) == bits(two)
 
 
 LEAPFROG = (

@@ -99,13 +99,14 @@ inline void add_carbon(System& s, std::vector<Vec3d>& positions, Vec3d carbon, i
   }
 }
 
-// A chain of as many atoms as a small hydrogen group may have, each constrained to the one before, and one
-// constraint across.
-inline void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at, Random& random) {
+// A chain of atoms, each constrained to the one before, and one constraint across; in a small group every second
+// one is light.
+inline void add_chain(System& s, std::vector<Vec3d>& positions, Vec3d at, Random& random,
+                      int atoms = kSmallGroupSize) {
   const int first = s.atom_count();
   const Frame f = random_frame(random);
-  for (int a = 0; a < kSmallGroupSize; ++a) {
-    add_atom(s, a % 2 ? kHydrogen : 12.011);
+  for (int a = 0; a < atoms; ++a) {
+    add_atom(s, a % 2 && atoms <= kSmallGroupSize ? kHydrogen : 12.011);
     positions.push_back(at + 0.08 * a * f.x + 0.06 * (a % 2) * f.y + 0.03 * (a % 3) * f.z);
     const auto length = [&](int b) {
       return norm(positions[static_cast<size_t>(first + a)] -
