@@ -4,12 +4,21 @@
 // owners of atoms. Charges are integers, and a point's potential is summed by one rank in one order, or by all alike.
 #include "schedule/fmm.h"
 
+#include <iterator>
+
 #include "schedule/fmm_shares.h"
 #include "schedule/mesh_tasks.h"
 #include "schedule/setup.h"
 
 namespace quiltmd {
 namespace {
+
+// Fewer than two thirds of what liquids and solids have.
+constexpr double kFewAtoms = 60;  // 1/nm^3
+
+bool is_sparse(const Setup& setup) {
+  return std::ssize(setup.system.masses) < kFewAtoms * setup.grid.box.volume();
+}
 
 class Levels : ThroughMessages {
  public:
@@ -22,7 +31,7 @@ class Levels : ThroughMessages {
   LongRangeTasks add() {
     const std::vector<TaskId> charged_planes = charges();
     std::vector<TaskId> near = halo(charged_planes);
-    if (memory_.levels.is_open())
+    if (memory_.follows_atoms())
       near.push_back(task("window", {}, [&device = device_, &m = memory_, margin = margin_](Post&) {
         device.launch(m.find_window(margin));
       }));
@@ -99,7 +108,7 @@ void FmmSum::take_box_of_conditions() {
   device_.launch(memory_->fit_stencil());
 }
 
-void FmmSum::set_plan(const RankPlan&) {
+void FmmSum::set_plan(const RankPlan& plan) {
   if (tables_ != setup_.fmm) {
     device_.synchronize();
     memory_.reset();
@@ -107,6 +116,7 @@ void FmmSum::set_plan(const RankPlan&) {
     memory_ = std::make_unique<FmmMemory>(slots_, setup_.nonbonded, *tables_);
   }
   memory_->mesh.update_patches();
+  memory_->follow_atoms(is_sparse(setup_) && std::ssize(plan.owned) == setup_.grid.size());
 }
 
 // Edges of charges on a mesh; instead of the spectrum, charges of nearby planes and of level 1.

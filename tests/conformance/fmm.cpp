@@ -148,6 +148,31 @@ void open_boundaries_have_no_images(Pair devices) {
   }
 }
 
+// In a periodic box, that of all points.
+void points_around_the_atoms_are_enough(Pair devices) {
+  for (const int order : {5, 6, 8}) {
+    Droplet droplet(order);
+    droplet.settings.open_spacing = 0;
+    Box skewed = droplet.cell;
+    skewed.bx = 0.3 * skewed.ax;
+    skewed.cy = -0.2 * skewed.by;
+    for (const Box& cell : {droplet.cell, skewed}) {
+      droplet.cell = cell;
+      const auto forces = [&](int parts, Evaluated points) {
+        OneRank rank(devices.device, droplet.charges, cell, droplet.patches, droplet.in_cell,
+                     std::vector<Vec3d>(droplet.in_cell.size()));
+        return run_fmm(rank, cell, droplet.settings, parts, points);
+      };
+      const FmmResult all = forces(1, Evaluated::kAllPoints);
+      for (const int parts : {1, 3}) {
+        const FmmResult found = forces(parts, Evaluated::kAroundAtoms);
+        CHECK(found.energies == all.energies);
+        CHECK(same_bits(found.forces, all.forces));
+      }
+    }
+  }
+}
+
 // And for any number of parts that planes are cut into.
 void bits_are_the_same_each_time(Pair devices) {
   for (const FmmCase& c : kCases) {
@@ -168,6 +193,8 @@ std::vector<Case> fmm_cases(Pair devices) {
       {"levels and stencils agree", [devices] { operations_agree_with_the_cpu(devices); }},
       {"multipole forces meet the reference", [devices] { forces_meet_the_reference(devices); }},
       {"open boundaries have no images", [devices] { open_boundaries_have_no_images(devices); }},
+      {"points around the atoms are enough",
+       [devices] { points_around_the_atoms_are_enough(devices); }},
       {"multipole bits are the same each time",
        [devices] { bits_are_the_same_each_time(devices); }}};
 }

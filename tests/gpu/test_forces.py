@@ -206,6 +206,15 @@ def test_fmm_without_a_box(peptide: Pair, tolerance: float) -> None:
     check_alike(gpu, cpu)
 
 
+def test_fmm_of_a_peptide_in_a_wide_box(peptide: Pair) -> None:
+    """Its grid is evaluated around the atoms only."""
+    system, state = peptide
+    wide = replace(state, box=np.diag([7.0, 6.0, 9.0]))
+    settings = quiltmd.Nonbonded(method="fmm")
+    gpu, cpu = (Run(system, wide, nonbonded=settings, device=device) for device in ("cuda", "cpu"))
+    check_alike(gpu, cpu)
+
+
 def test_fmm_in_a_truncated_octahedron(octahedron: tuple[Path, Path]) -> None:
     pair = quiltmd.load(*octahedron, constraints="h-bonds")
     settings = quiltmd.Nonbonded(method="fmm")

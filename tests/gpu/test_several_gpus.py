@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from running import BAROSTATS, INTEGRATORS, Pair, gpu_count, thermal
 
@@ -82,6 +83,25 @@ def expected(warm: Pair) -> Digest:
 def test_ranks_on_one_gpu(warm: Pair, expected: Digest, plan: str, device: str) -> None:
     """The host carries their messages."""
     assert digest_of(warm, plan, device) == expected(plan)
+
+
+@pytest.mark.parametrize("shape", ["rectangular", "skewed"])
+def test_fmm_around_the_atoms_has_the_bits_of_all_points(peptide: Pair, shape: str) -> None:
+    """In a box with empty space one rank evaluates the former, several the latter."""
+    system, state = peptide
+    box = np.diag([6.5, 7.0, 9.0])
+    if shape == "skewed":
+        box[1, 0], box[2, 1] = 2.0, -1.5
+    wide = quiltmd.State.start(system, state.positions - [1.0, 1.5, 0.2], box)
+    settings = quiltmd.Nonbonded(method="fmm")
+    found = set()
+    for device in ("cuda:0", "cuda:0,0,0"):
+        run = quiltmd.Simulation(
+            system, wide, settings, quiltmd.VelocityVerlet(0.001), device=device
+        )
+        run.run(60)
+        found.add(quiltmd.digest(run.state()))
+    assert len(found) == 1
 
 
 @plans

@@ -24,6 +24,8 @@ inline NonbondedSettings fmm_settings(Int3 grid, int order, const Box& now) {
   return settings;
 }
 
+enum class Evaluated { kAllPoints, kAroundAtoms };
+
 struct FmmRank : FmmTables, FmmMemory {
   using FmmMemory::levels, FmmMemory::fit_stencil;
   OneRank& rank;
@@ -40,7 +42,7 @@ struct FmmRank : FmmTables, FmmMemory {
       Mesh::in_parts(levels.grid.x, parts, [&](int first, int count) { launch({first, count}); });
     };
     Device& device = rank.device;
-    if (levels.is_open()) device.launch(find_window(0.02));
+    if (follows_atoms()) device.launch(find_window(0.02));
     in_parts([&](GridRange planes) { device.launch(restrict_charges(planes)); });
     in_parts([&](GridRange planes) { device.launch(convolve_level(planes, Energies::kAdd)); });
     device.launch(sum_upper_levels(Energies::kAdd));
@@ -58,8 +60,9 @@ struct FmmResult {
 };
 
 inline FmmResult run_fmm(OneRank& rank, const Box& box, const NonbondedSettings& settings,
-                         int parts) {
+                         int parts, Evaluated points = Evaluated::kAllPoints) {
   FmmRank fmm(rank, settings, box);
+  fmm.follow_atoms(points == Evaluated::kAroundAtoms);
   rank.device.launch(fmm.mesh.spread_charges());
   fmm.sum(parts);
   rank.device.launch(fmm.mesh.gather_forces());

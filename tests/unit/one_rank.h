@@ -140,6 +140,7 @@ inline PatchGrid lone_patches(const Box& box, Int3 cells) {
   grid.box = box;
   grid.cells = cells;
   grid.patch_reach = {1, 1, 1};
+  grid.least_width = {box.ax / cells.x, box.by / cells.y, box.cz / cells.z};
   return grid;
 }
 

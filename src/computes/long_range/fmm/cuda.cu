@@ -32,10 +32,17 @@ struct Restriction {
   int32_t* to;
   Numbering points;  // of the coarse grid
   int count;
+  FmmLevels levels;
+  const FmmWindow* window;
+  int level;  // of the coarse grid
+
+  // Whether a coarse point has charges; those beyond the window become zero.
+  __device__ __forceinline__ bool has_charges(Int3 p) const {
+    return !window || LevelWindow(levels, window, level).has(p);
+  }
 };
 
-// The sum over one plane of the fine grid. In an open cell too all points are made: charges beyond the window are
-// zero, and those of the level above become so.
+// The sum over one plane of the fine grid.
 template <int Order>
 __device__ __forceinline__ long long plane_sum(const Restriction& op, Int3 p, int plane) {
   using Spline = Refinement<Order>;
@@ -72,7 +79,7 @@ __global__ void __launch_bounds__(kWarp* Refinement<Order>::kPoints)
   wait_for_previous();
   release_next();
   const Int3 p = op.points.point(min(number, op.count - 1));
-  sums[plane][lane] = plane_sum<Order>(op, p, plane);
+  sums[plane][lane] = op.has_charges(p) ? plane_sum<Order>(op, p, plane) : 0;
   __syncthreads();
   if (plane > 0 || number >= op.count) return;
   constexpr int kShift = 3 * Spline::kBits;
@@ -83,13 +90,15 @@ __global__ void __launch_bounds__(kWarp* Refinement<Order>::kPoints)
   op.to[(static_cast<int64_t>(p.x) * n.y + p.y) * n.z + p.z] = static_cast<int32_t>(sum >> kShift);
 }
 
-// Planes [first, end) of the coarse grid.
-void restrict_planes(const int32_t* fine, Int3 n, int order, int32_t* coarse, int first, int end,
+// Planes [first, end) of a level, from the charges of the one below it.
+void restrict_planes(const FmmLevels& levels, const FmmWindow* window, int level,
+                     const int32_t* fine, int32_t* coarse, int first, int end,
                      CudaContext& context) {
-  const Int3 half{n.x / 2, n.y / 2, n.z / 2};
-  const int count = (end - first) * half.y * half.z;
-  const Restriction op{n, fine, coarse, {first, half.y, half.z}, count};
-  for_order(order, [&]<int Order>() {
+  const Int3 n = levels.points(level);
+  const int count = (end - first) * n.y * n.z;
+  const Restriction op{
+      levels.points(level - 1), fine, coarse, {first, n.y, n.z}, count, levels, window, level};
+  for_order(levels.order, [&]<int Order>() {
     const LaunchShape shape{RestrictCharges::kName, blocks_for(count, kWarp),
                             kWarp * Refinement<Order>::kPoints, 0, Start::kEarly};
     launch(context, shape, restrict_kernel<Order>, op);
@@ -101,9 +110,8 @@ void restrict_planes(const int32_t* fine, Int3 n, int order, int32_t* coarse, in
 // Whether the window has one of two neighbours along z. Potentials beyond it are of no use.
 __device__ __forceinline__ bool in_window(const ProlongPotential& op, Int3 at) {
   if (!op.window) return true;
-  const Int3 first = op.window->first, count = op.window->count, n = op.levels.grid;
-  return onto_grid(at.x - first.x, n.x) < count.x && onto_grid(at.y - first.y, n.y) < count.y &&
-         (onto_grid(at.z - first.z, n.z) < count.z || onto_grid(at.z + 1 - first.z, n.z) < count.z);
+  const LevelWindow window(op.levels, op.window, 0);
+  return window.has(at) || window.has({at.x, at.y, at.z + 1});
 }
 
 // A thread makes two neighbours along z. Where energies are wanted, what comes next, which clears the charges,
@@ -142,14 +150,14 @@ __global__ void __launch_bounds__(kThreads)
 float scale_of(int level) { return static_cast<float>(std::ldexp(1 / kChargeScale, -level)); }
 
 void restrict_charges(const RestrictCharges& op, CudaContext& context) {
-  restrict_planes(op.fine, op.levels.grid, op.levels.order, op.coarse, (op.first + 1) / 2,
+  restrict_planes(op.levels, op.window, 1, op.fine, op.coarse, (op.first + 1) / 2,
                   (op.first + op.count + 1) / 2, context);
 }
 
 void sum_upper_levels(const SumUpperLevels& op, CudaContext& context) {
   const FmmLevels& levels = op.levels;
   for (int l = 1; l < levels.count; ++l)
-    restrict_planes(op.charges + levels.begin(l), levels.points(l), levels.order,
+    restrict_planes(levels, op.window, l + 1, op.charges + levels.begin(l),
                     op.charges + levels.begin(l + 1), 0, levels.points(l + 1).x, context);
   levels.is_open() ? sum_open_top(op, context) : sum_top(op, context);
   for (int l = levels.count - 1; l >= 1; --l) {

@@ -5,7 +5,7 @@
 // the stencil is even in x, charges at x and -x are added first, and the numbers at -x are not needed. Several
 // threads share the stencil.
 //
-// Every point is summed in an order that the grid alone fixes. In an open cell tiles follow the window, and those
+// Every point is summed in an order that the grid alone fixes. Where there is a window, tiles follow it, and those
 // without a point of it end at once.
 #include <cuda_pipeline_primitives.h>
 
@@ -71,8 +71,7 @@ struct GpuTile {
   }
 };
 
-// Where tiles begin on the grid, and the points in [begin, end) from there that have potentials; in an open cell
-// charges are there alone. Tiles begin at even y, so that which rows of the grid make a pair, and the order of
+// Where tiles begin on the grid, and the points in [begin, end) from there that have potentials and charges. Tiles begin at even y, so that which rows of the grid make a pair, and the order of
 // their sums, do not depend on the window.
 struct Frame {
   Int3 origin, begin, end;
@@ -98,7 +97,7 @@ __device__ __forceinline__ bool is_own_plane(const GpuSweep& op, const Frame& fr
   return plane >= 0 && plane < op.planes.count;
 }
 
-// Whether a tile of an open cell has points of the window on planes of this rank.
+// Whether a tile has points of the window on planes of this rank.
 __device__ __forceinline__ bool is_needed(const GpuSweep& op, const GpuTile& t, const Frame& frame,
                                           Int3 corner) {
   if (corner.x >= frame.end.x || corner.y >= frame.end.y || corner.z >= frame.end.z) return false;
@@ -131,11 +130,11 @@ struct StencilArrays {
 // The part of an index into the grid of the points [at, at + count) along a dimension.
 __device__ __forceinline__ int place_along(const GpuSweep& op, const Frame& frame, int d, int at,
                                            int count, int stride) {
-  if (op.window && (at + count <= frame.begin[d] || at >= frame.end[d])) return -1;
+  if (op.levels.is_open() && (at + count <= frame.begin[d] || at >= frame.end[d])) return -1;
   return onto_grid(frame.origin[d] + at, op.points[d]) * stride;
 }
 
-// Before the kernels ahead have ended, in a periodic box: what does not come from them.
+// What does not come from the kernels ahead but for the window; without one, before they have ended.
 __device__ __forceinline__ void prepare(const GpuSweep& op, const GpuTile& t,
                                         const StencilArrays& arrays, const Frame& frame,
                                         Int3 corner, int part) {
@@ -400,7 +399,7 @@ int splits_of(Int3 points) {
 
 int blocks_along(int points, int of_tile) { return (points + of_tile - 1) / of_tile; }
 
-// Of the points that have potentials: at most, or in an open cell about.
+// Of the points that have potentials: at most, or where there is a window about.
 Int3 extent_of(const GpuSweep& sweep) {
   const Int3 n = sweep.points;
   if (!sweep.window) return {sweep.planes.count, n.y, n.z};

@@ -21,11 +21,9 @@ QMD_HD GridRange layers_with_atoms(const int32_t* used, int cells) {
 
 // `used`: for each layer of patches along the dimension, whether it has atoms.
 QMD_HD void find_window_along(const FindWindow& op, int d, const int32_t* used) {
-  const Box& box = op.conditions->box;
-  const double edges[3] = {box.ax, box.by, box.cz};
   const int n = Int3{op.grid.nx, op.grid.ny, op.grid.nz}[d], cells = op.grid.cells[d];
   const GridRange layers = layers_with_atoms(used, cells);
-  const double beyond = op.margin / edges[d];
+  const double beyond = op.beyond[d];
   const GridRange first = pme_reach(op.grid, d, layers.first, beyond);
   const GridRange last = pme_reach(op.grid, d, (layers.first + layers.count - 1) % cells, beyond);
   const int count = (last.first - first.first + n) % n + last.count;

@@ -24,6 +24,7 @@ FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
       slots_(slots),
       make_(slots.device),
       tables_(tables),
+      follows_atoms_(levels.is_open()),
       shape_(tables.shape) {
   const auto points = static_cast<size_t>(levels.begin(levels.count + 1));
   charges = make_.zeros<int32_t>(points);
@@ -31,10 +32,10 @@ FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
   rows_ = make_.filled(tables.rows);
   pairs_ = make_.filled(tables.pairs);
   values_ = make_.zeros<float>(kFitParts * static_cast<size_t>(shape_.size()));
+  window_ = make_.room<FmmWindow>(1);
+  // Outside the window potentials have a weight of zero, and must be numbers.
+  slots.device.fill(mesh.potential.data(), 0, mesh.potential.bytes(), Stream::kMain);
   if (levels.is_open()) {
-    window_ = make_.room<FmmWindow>(1);
-    // Outside the window potentials have a weight of zero, and must be numbers.
-    slots.device.fill(mesh.potential.data(), 0, mesh.potential.bytes(), Stream::kMain);
     pair_rows_ = make_.filled(tables.of_pairs.rows);
     pair_values_ = make_.filled(tables.of_pairs.values);
   } else {
@@ -111,8 +112,11 @@ DeviceStencil FmmMemory::of_pairs() const {
 
 FindWindow FmmMemory::find_window(double margin) {
   const auto placed = slots_.plan().owned.size() + slots_.plan().proxies.size();
-  return {mesh.grid, slots_.patches.data(),    static_cast<int>(placed),
-          margin,    slots_.conditions.data(), window_.data()};
+  const PatchGrid& patches = slots_.patch_grid;
+  Vec3d beyond{};
+  for (int d = 0; d < 3; ++d)  // in any box that these patches serve
+    beyond[d] = margin / (patches.cells[d] * patches.least_width[d]);
+  return {mesh.grid, slots_.patches.data(), static_cast<int>(placed), beyond, window_.data()};
 }
 
 int64_t* FmmMemory::energy(Energies energies) const {
@@ -120,17 +124,17 @@ int64_t* FmmMemory::energy(Energies energies) const {
 }
 
 RestrictCharges FmmMemory::restrict_charges(GridRange planes) {
-  return {levels, window_.data(), planes.first, planes.count, mesh.charges.data(), charges.data()};
+  return {levels, window(), planes.first, planes.count, mesh.charges.data(), charges.data()};
 }
 
 SumUpperLevels FmmMemory::sum_upper_levels(Energies energies) {
-  return {levels,     window_.data(), stencil(),         waves_.data(),
+  return {levels,     window(),       stencil(),         waves_.data(),
           of_pairs(), charges.data(), potential_.data(), energy(energies)};
 }
 
 ConvolveLevel FmmMemory::convolve_level(GridRange planes, Energies energies) {
   return {levels,
-          window_.data(),
+          window(),
           stencil(),
           planes.first,
           planes.count,
@@ -141,7 +145,7 @@ ConvolveLevel FmmMemory::convolve_level(GridRange planes, Energies energies) {
 
 ProlongPotential FmmMemory::prolong_potential(GridRange planes, Energies energies) {
   return {levels,
-          window_.data(),
+          window(),
           planes.first,
           planes.count,
           potential_.data(),

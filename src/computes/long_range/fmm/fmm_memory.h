@@ -15,7 +15,11 @@ class FmmMemory {
 
   // Before anything else, and when the conditions have another box: stencil and top follow it.
   FitStencil fit_stencil();
-  // In an open cell, before all that follows; atoms stick out of their patches by `margin` (nm) at most.
+  // From here on only the points around the atoms are evaluated, with the same result: always in an open cell, and
+  // only on a rank that holds all patches. If so, find_window comes before all that follows; atoms stick out of
+  // their patches by `margin` (nm) at most.
+  void follow_atoms(bool follow) { follows_atoms_ = levels.is_open() || follow; }
+  bool follows_atoms() const { return follows_atoms_; }
   FindWindow find_window(double margin);
   RestrictCharges restrict_charges(GridRange planes);
   SumUpperLevels sum_upper_levels(Energies energies);
@@ -39,16 +43,18 @@ class FmmMemory {
 
  private:
   DeviceFit fit() const;
+  const FmmWindow* window() const { return follows_atoms_ ? window_.data() : nullptr; }
 
   const FmmTables& tables_;
+  bool follows_atoms_;
   Buffer<float> potential_;
   StencilShape shape_;
   Buffer<StencilRow> rows_;
   Buffer<StencilPair> pairs_;
   Buffer<float> values_;
+  Buffer<FmmWindow> window_;
   Buffer<TopWave> waves_;  // of a periodic top level
   // Of an open cell.
-  Buffer<FmmWindow> window_;
   Buffer<StencilRow> pair_rows_;
   Buffer<float> pair_values_;
   // Tables of the fit.

@@ -30,11 +30,16 @@ void sum_waves(const SumUpperLevels& op) {
   const FmmLevels& levels = op.levels;
   const int64_t begin = levels.begin(levels.count);
   const auto size = static_cast<size_t>(levels.size(levels.count));
-  std::vector<double> charges(size), potential(size);
-  for (size_t i = 0; i < size; ++i)
-    charges[i] = op.charges[begin + static_cast<int64_t>(i)] / kChargeScale;
-  const Symmetric virial =
-      sum_over_waves(levels.points(levels.count), op.waves, charges, potential);
+  std::vector<double> charges(size, 0.0), potential(size);
+  const LevelWindow window(levels, op.window, levels.count);
+  const Int3 n = window.points;
+  for (int x = 0; x < window.count.x; ++x)
+    for (int y = 0; y < window.count.y; ++y)
+      for (int z = 0; z < window.count.z; ++z) {
+        const int at = (window.point(0, x) * n.y + window.point(1, y)) * n.z + window.point(2, z);
+        charges[static_cast<size_t>(at)] = op.charges[begin + at] / kChargeScale;
+      }
+  const Symmetric virial = sum_over_waves(n, op.waves, charges, potential);
   for (size_t i = 0; i < size; ++i)
     op.potential[begin + static_cast<int64_t>(i)] = static_cast<float>(potential[i]);
   if (!op.energy) return;
@@ -93,12 +98,13 @@ void prolong_potential(const ProlongPotential& op, ThreadGroup& threads) {
   for (const GridRange places : window.places_of(planes))
     for (int x = places.first; x < places.first + places.count; ++x) {
       double sum = 0;
-      for (int y = 0; y < window.count.y; ++y)
-        for (int z = 0; z < window.count.z; ++z) {
-          const int64_t i =
-              (int64_t{window.point(0, x)} * n.y + window.point(1, y)) * n.z + window.point(2, z);
-          sum += op.charges[i] / kChargeScale * op.fine[i];
-        }
+      for (const LevelWindow::Run rows : window.runs(1))
+        for (int y = rows.point; y < rows.point + rows.count; ++y)
+          for (const LevelWindow::Run run : window.runs(2)) {
+            const int64_t row = (int64_t{window.point(0, x)} * n.y + y) * n.z;
+            for (int64_t i = row + run.point; i < row + run.point + run.count; ++i)
+              sum += op.charges[i] / kChargeScale * op.fine[i];
+          }
       op.energy[kReciprocal] += to_fixed(0.5 * sum, kEnergyScale);
     }
 }

@@ -138,11 +138,11 @@ class Prolongation {
       double_row();
       float* const row =
           fine + (int64_t{to.point(0, x)} * to.points.y + to.point(1, y)) * to.points.z;
-      // The first point of the row among those of the doubled one.
-      const int offset = to.first(2) - 2 * two_.coarse.first(2);
-      for (const LevelWindow::Run run : to.runs(2))
+      for (const LevelWindow::Run run : to.runs(2)) {
+        const int begin = to.place_in_doubled(two_.coarse, 2, run.place);
         for (int z = 0; z < run.count; ++z)
-          row[run.point + z] += twice_[static_cast<size_t>(offset + run.place + z)];
+          row[run.point + z] += twice_[static_cast<size_t>(begin + z)];
+      }
     }
   }
 

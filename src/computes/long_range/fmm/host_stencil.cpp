@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stencil on the CPU: charges of the window become floats with the planes, rows and points around them that
-// the stencil reaches, images or zeros, so that no index is wrapped; then runs of up to 32 points of a row stay in registers while all of
-// the stencil passes. Every point is summed in the order of the stencil, without fused multiply-add, so the
+// the stencil reaches, images or zeros, so that no index is wrapped; then runs of up to 32 points of a row stay in
+// registers while all of the stencil passes. Every point is summed in the order of the stencil, without fused multiply-add, so the
 // instruction set does not show.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "computes/long_range/fmm/host_stencil.cpp"
@@ -158,13 +158,14 @@ void sweep_rows(const StencilSweep& sweep, const Padded& padded, int part, Threa
     std::vector<float> sums(static_cast<size_t>(window.count.z + kTail));
     std::vector<Row> kept;
     for (int plane = begin; plane < end; ++plane)
-      for (int y = 0; y < window.count.y; ++y) {
-        if (!window.has_images())
-          keep_rows_within(window, sweep.places.first + plane, y, rows, kept);
-        sum_row(window.has_images() ? rows : kept, padded.at(plane, y), window.count.z,
-                sums.data());
-        visit(plane, y, padded.at(plane, y), sums.data());
-      }
+      for (const LevelWindow::Run run : window.runs(1))
+        for (int y = run.place; y < run.place + run.count; ++y) {
+          if (!window.has_images())
+            keep_rows_within(window, sweep.places.first + plane, y, rows, kept);
+          sum_row(window.has_images() ? rows : kept, padded.at(plane, y), window.count.z,
+                  sums.data());
+          visit(plane, y, padded.at(plane, y), sums.data());
+        }
   });
 }
 
@@ -181,13 +182,15 @@ void convolve_any(const StencilSweep& sweep, float* potential, ThreadGroup& thre
 
 void virial_any(const StencilSweep& sweep, int64_t* energy, ThreadGroup& threads) {
   const Padded padded(sweep, threads);
-  const int nz = sweep.window.count.z;
+  const auto runs = sweep.window.runs(2);
   for (int part = 0; part < Symmetric::kParts; ++part) {
     std::vector<double> of_plane(static_cast<size_t>(sweep.places.count), 0.0);
     sweep_rows(sweep, padded, 1 + part, threads,
                [&](int plane, int, const float* charges, const float* sums) {
                  double& sum = of_plane[static_cast<size_t>(plane)];
-                 for (int z = 0; z < nz; ++z) sum += static_cast<double>(charges[z]) * sums[z];
+                 for (const LevelWindow::Run run : runs)
+                   for (int z = run.place; z < run.place + run.count; ++z)
+                     sum += static_cast<double>(charges[z]) * sums[z];
                });
     for (const double sum : of_plane)
       energy[kVirial + part] += to_fixed(-0.5 * sweep.scale * sum, kEnergyScale);

@@ -114,18 +114,17 @@ struct FitStencil {
   }
 };
 
-// The window of an open cell, of the patches that have atoms.
+// The window of the patches that have atoms, on a rank that holds all patches.
 struct FindWindow {
   static constexpr const char* kName = "find_window";
   PmeGrid grid;
   const PlacedPatch* patches;
   int patch_count;
-  double margin;  // nm: how far atoms may stick out of their patches
-  const Conditions* conditions;
+  Vec3d beyond;  // how far atoms may stick out of their patches, in fractions of the box
   FmmWindow* window;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, extent(patches, patch_count), conditions);
+    QMD_USES(kRead, extent(patches, patch_count));
     QMD_USES(kWrite, window);
   }
 };

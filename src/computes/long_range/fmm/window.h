@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the grids of all levels that charges touch: all of a periodic grid; in an open cell the points
-// around the patches that have atoms. Outside it no potential is needed, and charges are
-// zero; on CPUs only on level 0, while on the levels above they may be left from other steps. Points of an open grid count on beyond its end, where it begins anew.
+// The part of the grids of all levels that charges touch: the points around the patches that have atoms, or all
+// points of a periodic grid. Outside it no potential is needed, and charges are zero; on CPUs only on level 0, while
+// on the levels above they may be left from other steps. Points count on beyond the end of a grid, where it begins
+// anew.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +24,27 @@ class LevelWindow {
  public:
   // Null: all points.
   QMD_HD LevelWindow(const FmmLevels& levels, const FmmWindow* of_zero, int level)
-      : points(levels.points(level)), has_images_(!of_zero), count(points) {
+      : points(levels.points(level)), has_images_(!levels.is_open()), count(points) {
     if (!of_zero) return;
     first_ = of_zero->first;
     count = of_zero->count;
-    for (int l = 0; l < level; ++l)
+    take_all_of_most(levels.grid);
+    for (int l = 0; l < level; ++l) {
       for (int d = 0; d < 3; ++d) {
         const int last = half(first_[d] + count[d] - 1);
         first_[d] = half(first_[d] - levels.order + 1);
         count[d] = last - first_[d] + 1;
       }
+      take_all_of_most(levels.points(l + 1));
+    }
+  }
+
+  QMD_HD bool has(Int3 at) const {
+    for (int d = 0; d < 3; ++d) {
+      const int place = at[d] - first_[d];
+      if (place - turns(place, points[d]) * points[d] >= count[d]) return false;
+    }
+    return true;
   }
 
   // The point of the grid at a place in the window.
@@ -45,11 +57,18 @@ class LevelWindow {
   QMD_HD int charged(int d, int place) const {
     if (place >= 0 && place < count[d]) return place;
     if (!has_images_) return -1;
-    return place - turns(place, count[d]) * count[d];
+    const int at = place - turns(place, points[d]) * points[d];
+    return at < count[d] ? at : -1;
   }
   // In the window of the level below, the place of the first point that a point of this one consists of.
   int place_below(const LevelWindow& below, int d, int place) const {
     return 2 * (first_[d] + place) - below.first_[d];
+  }
+  // Where each point of the window of the level above is taken twice, the place of the one that is at a place of
+  // this one.
+  int place_in_doubled(const LevelWindow& above, int d, int place) const {
+    const int at = first_[d] + place - 2 * above.first_[d], n = 2 * above.points[d];
+    return at - turns(at, n) * n;
   }
   // Runs of places along x whose points are among these planes.
   std::vector<GridRange> places_of(GridRange planes) const {
@@ -64,13 +83,14 @@ class LevelWindow {
     }
     return runs;
   }
-  // Places along a dimension whose points follow one another; the second begins at the first point of the grid.
+  // Places along a dimension whose points follow one another, in the order of the points: sums in this order do not
+  // depend on where a window begins.
   struct Run {
     int place, point, count;
   };
   std::array<Run, 2> runs(int d) const {
     const int begin = point(d, 0), ahead = std::min(count[d], points[d] - begin);
-    return {Run{0, begin, ahead}, {ahead, 0, count[d] - ahead}};
+    return {Run{ahead, 0, count[d] - ahead}, {0, begin, ahead}};
   }
   // The first point, not taken onto the grid.
   QMD_HD int first(int d) const { return first_[d]; }
@@ -79,6 +99,18 @@ class LevelWindow {
   Int3 points;  // of the grid
 
  private:
+  // Tiles of a GPU begin up to 3 points before a window, and shall not meet their own images.
+  static constexpr int kFewest = 4;
+
+  // A periodic window that leaves out a few points only is one of all.
+  QMD_HD void take_all_of_most(Int3 n) {
+    if (!has_images_) return;
+    for (int d = 0; d < 3; ++d) {
+      if (count[d] + kFewest <= n[d]) continue;
+      first_[d] = 0;
+      count[d] = n[d];
+    }
+  }
   QMD_HD static int half(int at) { return at >> 1; }
   QMD_HD static int turns(int at, int n) { return (at >= 0 ? at : at - n + 1) / n; }
 
