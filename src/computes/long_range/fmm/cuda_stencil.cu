@@ -71,8 +71,9 @@ struct GpuTile {
   }
 };
 
-// Where tiles begin on the grid, and the points in [begin, end) from there that have potentials and charges. Tiles begin at even y, so that which rows of the grid make a pair, and the order of
-// their sums, do not depend on the window.
+// Where tiles begin on the grid, and the points in [begin, end) from there that have potentials and charges. Tiles
+// begin at even y, so that which rows of the grid make a pair, and the order of their sums, do not depend on the
+// window.
 struct Frame {
   Int3 origin, begin, end;
 };

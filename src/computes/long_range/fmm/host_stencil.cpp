@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stencil on the CPU: charges of the window become floats with the planes, rows and points around them that
 // the stencil reaches, images or zeros, so that no index is wrapped; then runs of up to 32 points of a row stay in
-// registers while all of the stencil passes. Every point is summed in the order of the stencil, without fused multiply-add, so the
-// instruction set does not show.
+// registers while all of the stencil passes. Every point is summed in the order of the stencil, without fused
+// multiply-add, so the instruction set does not show.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "computes/long_range/fmm/host_stencil.cpp"
 #include <hwy/foreach_target.h>
