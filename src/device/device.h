@@ -30,6 +30,9 @@ namespace quiltmd {
 // between main and side.
 enum class Stream { kMain = 0, kSide = 1, kHalo = 2, kBoundary = 3 };
 inline constexpr int kStreamCount = 4;
+// Which kernels of a recording find room first, where several wait for it: those that were ready first, or those of
+// more urgent streams.
+enum class Placing { kInTurn, kByUrgency };
 // Streams by priority, highest first: messages, for which other GPUs wait; the chain of small kernels on
 // the main stream; what other GPUs wait for later; all else.
 inline constexpr Stream kByUrgency[kStreamCount] = {Stream::kHalo, Stream::kMain, Stream::kBoundary,
@@ -191,6 +194,8 @@ class Device {
   virtual int end_recording() = 0;
   virtual void run_recording(int recording) = 0;
   virtual void drop_recording(int recording) = 0;
+  // Of recordings that are made from here on. Devices that know no such thing ignore it.
+  virtual void set_placing(Placing /*placing*/) {}
 
   virtual void synchronize() = 0;
 

@@ -32,6 +32,7 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
 }
 
 void Rank::build_schedules() {
+  set_placing(device_, memory_, view_);
   const auto schedule = [this](Accumulators before, Reach reach, Energies energies,
                                Follows follows = Follows::kStep) {
     return carried(force_schedule(memory_, view_, before, reach, energies, follows));

@@ -17,9 +17,15 @@ enum class Reach { kAll, kShort };
 Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
-// On one GPU interior pairs of many atoms are evaluated in two parts, the second when the inverse transform of the
-// mesh has found room. The fraction of lists in the first, for this number of atoms; 1 where those have all begun
-// by then (benchmarks/notes/step.md).
-double first_part_alone(int atoms);
+// How interior pairs of this number of atoms are divided on one GPU (benchmarks/notes/work-queue.md). Lists up to one
+// fraction are evaluated at once, beside bonded terms and spreading; those up to another when charges are spread; the
+// rest when the inverse transform of the mesh has found room. And how kernels of such a step find room.
+struct PairsAlone {
+  double at_once, with_charges;
+  Placing placing;
+};
+PairsAlone pairs_alone(int atoms);
+// Has the device record steps of this rank accordingly.
+void set_placing(Device& device, const RankMemory& memory, const RankView& view);
 
 }  // namespace quiltmd

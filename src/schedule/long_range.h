@@ -37,6 +37,8 @@ class LongRangeSum : public Rebuilt {
   virtual std::vector<Edge> edges() const = 0;
   // Forces on owned atoms into SlotMemory::long_range, energies into theirs.
   virtual LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) = 0;
+  // How a rank by itself records steps with this sum.
+  virtual Placing placing_alone() const { return Placing::kInTurn; }
   // Called before and after ranks whose kernels reach each other exchange addresses.
   virtual void offer(const RankView&, Mailboxes&) {}
   virtual void join(const RankView&, const Mailboxes&) {}

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "computes/long_range/pme/setup.h"
+#include "schedule/forces.h"
 #include "schedule/mesh_tasks.h"
 
 namespace quiltmd {
@@ -299,6 +300,8 @@ LongRangeTasks PmeSum::add(Schedule& schedule, const RankView& view, Energies en
   if (change_ && energies == Energies::kAdd) sum.last = add_change(schedule, view, sum.last);
   return sum;
 }
+
+Placing PmeSum::placing_alone() const { return pairs_alone(setup_.system.atom_count()).placing; }
 
 // The products of the change of charges with itself and with the charges: the energy is quadratic in lambda.
 // The potential is that of the change: the grid rounds each charge, and that of all charges has the sum of

@@ -708,8 +708,10 @@ void no_forces_have_hazards() {
     check(step, c.name);
   }
   OneStep step(kScenarios[0]);
-  step.claim_atoms(100000);
-  check(step, "pairs in two parts");
+  for (const size_t atoms : {24000, 90000, 300000}) {
+    step.claim_atoms(atoms);
+    check(step, "pairs in parts");
+  }
 }
 
 // What reads proxies comes after all messages with their positions, and before the forces on them go.
@@ -775,20 +777,39 @@ void interior_pairs_come_in_parts() {
 
 // So are those of many atoms on one GPU.
 void interior_pairs_come_in_parts_on_one_gpu() {
-  CHECK(first_part_alone(23558) == 1 && first_part_alone(47116) == 0.5);
-  CHECK(first_part_alone(94232) < 0.5 && first_part_alone(94232) > 0.4);
-  CHECK(first_part_alone(1060110) == 0.1);
+  CHECK(pairs_alone(1060110).at_once == 0 && pairs_alone(1060110).with_charges == 0.1);
   Prepared p = prepare(kScenarios[0], true);
   const RankView view = views_of(p, 1)[0];
-  const std::vector<Task> whole = interior_pairs(p, view, Follows::kStep);
-  CHECK(whole.size() == 1 && whole[0].name == "pairs.interior pme.spread");
-  p.setup.system.masses.resize(100000, 12.0);  // as if it had so many
+  const std::vector<Task> few = interior_pairs(p, view, Follows::kStep);
+  CHECK(few.size() == 1 && few[0].name == "pairs.interior pme.spread");
+  p.setup.system.masses.resize(24000, 12.0);  // as if it had so many
+  const std::vector<Task> more = interior_pairs(p, view, Follows::kStep);
+  CHECK(more.size() == 1 && more[0].name == "pairs.interior");
+  p.setup.system.masses.resize(90000, 12.0);
   CHECK(interior_pairs(p, view, Follows::kRebuild).size() == 1);
   const std::vector<Task> parts = interior_pairs(p, view, Follows::kStep);
-  CHECK(parts.size() == 2);
-  CHECK(parts[0].name == "pairs.interior pme.spread" &&
-        parts[1].name == "pairs.interior pme.lines");
-  CHECK(parts[0].stream != parts[1].stream);
+  CHECK(parts.size() == 3);
+  CHECK(parts[0].name == "pairs.interior" && parts[1].name == "pairs.interior pme.spread" &&
+        parts[2].name == "pairs.interior pme.lines");
+  CHECK(parts[0].stream != parts[1].stream && parts[1].stream != parts[2].stream);
+}
+
+// In recorded steps with PME on one GPU, of as many atoms as the chain of the long-range sum decides for, it finds
+// room before pairs.
+void placing_is_by_urgency_where_the_chain_decides() {
+  HostDevice cpu(1, host_kernels());
+  for (const bool pme : {true, false})
+    for (const int ranks : {1, 2})
+      for (const size_t claimed : {0, 24000, 90000}) {
+        Prepared p = prepare(kScenarios[pme ? 0 : 2], true);
+        WatchedDevice device(cpu);
+        const auto ends = make_local_transport(ranks);
+        const RankView view = views_of(p, ranks)[0];
+        RankMemory memory(p.setup, device);
+        if (claimed > 0) p.setup.system.masses.resize(claimed, 12.0);
+        set_placing(device, memory, view);
+        CHECK((device.placing() == Placing::kByUrgency) == (pme && ranks == 1 && claimed == 24000));
+      }
 }
 
 // The schedule with one task's dependencies left out, or the streams not joined.
@@ -842,6 +863,8 @@ int main() {
        {"proxies are waited for", proxies_are_waited_for},
        {"interior pairs come in parts", interior_pairs_come_in_parts},
        {"interior pairs come in parts on one GPU", interior_pairs_come_in_parts_on_one_gpu},
+       {"placing is by urgency where the chain decides",
+        placing_is_by_urgency_where_the_chain_decides},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"recorded blocks rescale", recorded_blocks_rescale},
        {"null finds none", null_finds_none_either},

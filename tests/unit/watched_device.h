@@ -72,6 +72,8 @@ class WatchedDevice final : public Device {
     device_.run_recording(recording);
     ++recordings_run_;
   }
+  void set_placing(Placing placing) override { placing_ = placing; }
+  Placing placing() const { return placing_; }
   void drop_recording(int recording) override {
     log_.drop_recording(numbers_.at(recording));
     device_.drop_recording(recording);
@@ -103,6 +105,7 @@ class WatchedDevice final : public Device {
   Device& device_;
   CommandLog log_;
   std::map<int, int> numbers_;  // of recordings: the device's to the log's
+  Placing placing_ = Placing::kInTurn;
   int recordings_run_ = 0;
 };
 

@@ -43,6 +43,7 @@ struct CudaDevice::Impl {
   std::set<int> recorded_events;  // signalled in the recording under way
   bool recording = false;
   std::map<int, cudaGraphExec_t> recordings;
+  Placing placing = Placing::kInTurn;
   int next_recording = 0;
   std::set<void*> allocations;
   CompiledKernels compiled;
@@ -367,7 +368,9 @@ int CudaDevice::end_recording() {
   cuda_check(cudaStreamEndCapture(d.main(), &graph), "end a recording");
   remove_needless_edges(graph);
   cudaGraphExec_t executable = nullptr;
-  const cudaError_t status = cudaGraphInstantiate(&executable, graph, 0);
+  const unsigned long long flags =
+      d.placing == Placing::kByUrgency ? cudaGraphInstantiateFlagUseNodePriority : 0;
+  const cudaError_t status = cudaGraphInstantiate(&executable, graph, flags);
   cudaGraphDestroy(graph);
   cuda_check(status, "instantiate a graph");
   cuda_check(cudaGraphUpload(executable, d.main()), "load a graph");
@@ -376,6 +379,8 @@ int CudaDevice::end_recording() {
   if (d.contexts[0].timer) d.timer->keep(id);
   return id;
 }
+
+void CudaDevice::set_placing(Placing placing) { impl_->placing = placing; }
 
 void CudaDevice::run_recording(int recording) {
   const ProfilerRange range("run a recorded block of steps");

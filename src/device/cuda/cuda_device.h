@@ -45,6 +45,7 @@ class CudaDevice final : public Device, public MapsHostMemory, public CompilesKe
   int end_recording() override;
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
+  void set_placing(Placing placing) override;
   void synchronize() override;
   bool is_idle() const override;
   void enqueue(const char* name, Stream stream,

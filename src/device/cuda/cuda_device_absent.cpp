@@ -39,6 +39,7 @@ void CudaDevice::begin_recording() { refuse(); }
 int CudaDevice::end_recording() { refuse(); }
 void CudaDevice::run_recording(int) { refuse(); }
 void CudaDevice::drop_recording(int) { refuse(); }
+void CudaDevice::set_placing(Placing) { refuse(); }
 void CudaDevice::synchronize() { refuse(); }
 bool CudaDevice::is_idle() const { refuse(); }
 void CudaDevice::enqueue(const char*, Stream, const std::function<void(void*)>&) { refuse(); }

@@ -170,6 +170,7 @@ struct RemoteDevice::Impl {
 
   Arena arena;
   int next_recording = 0;
+  Placing placing = Placing::kInTurn;
   DeviceDescription description;
   remote::Socket socket;
   std::mutex sending;
@@ -303,7 +304,11 @@ void RemoteDevice::wait(int event, Stream stream) {
                   .value = static_cast<uint64_t>(event)});
 }
 
-void RemoteDevice::begin_recording() { impl_->command({.verb = Verb::kBeginRecording}); }
+void RemoteDevice::set_placing(Placing placing) { impl_->placing = placing; }
+
+void RemoteDevice::begin_recording() {
+  impl_->command({.verb = Verb::kBeginRecording, .number = static_cast<uint64_t>(impl_->placing)});
+}
 
 int RemoteDevice::end_recording() {
   const int recording = impl_->next_recording++;

@@ -34,6 +34,7 @@ class RemoteDevice final : public Device {
   int end_recording() override;
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
+  void set_placing(Placing placing) override;
   void synchronize() override;
   void launch_raw(const OperationKey& key, const void* parameters, size_t bytes,
                   Stream stream) override;

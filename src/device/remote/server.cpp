@@ -140,6 +140,7 @@ void CommandServer::obey(const Head& head, std::span<const std::byte> payload) {
       return device_.wait(event_of(head), stream_of(head));
     case Verb::kBeginRecording:
       if (tape_) throw Error("a command begins a recording while another one is in progress");
+      device_.set_placing(head.number == 0 ? Placing::kInTurn : Placing::kByUrgency);
       device_.begin_recording();
       tape_.emplace();
       return;

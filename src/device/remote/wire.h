@@ -45,7 +45,8 @@ constexpr bool is_question(Verb verb) { return verb <= Verb::kSynchronize; }
 struct Head {
   Verb verb;
   uint32_t stream;
-  uint64_t number;  // of a question, a recording or an operation
+  uint64_t
+      number;  // of a question, a recording or an operation; the Placing of a recording that begins
   uint64_t to, from;
   uint64_t bytes;    // of memory
   uint64_t value;    // an event, the byte of a fill

@@ -191,6 +191,7 @@ __global__ void __launch_bounds__(kTileThreads)
                    LaunchTimes* times) {
   const Timed timed(times);
   __shared__ FlatBox box;
+  // Lines begin when planes have been placed, which is when all that came before spreading has ended.
   const float number = FlatBox::load(direct::base(op).box);
   const int y = direct::base(op).first + blockIdx.y;
   const int entries = s.entries(), column = blockIdx.x * width;

@@ -121,6 +121,7 @@ __global__ void __launch_bounds__(kThreads, blocks_of(Order))
   __shared__ Piece piece;
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
+  // A barostat that has put the box there clears energies and forces after it, and so has ended.
   const Vec3f per_nm = own_per_nm(op.box);
   wait_for_previous();
   release_next();
