@@ -131,6 +131,21 @@ def test_gpus_do_not_matter(water: Any) -> None:
         assert end(one, 400) == end(two, 1, 32, 100, 267)
 
 
+def test_frames_may_be_dropped_while_the_gpu_waits(water: Any) -> None:
+    """Nothing is freed with them, which would wait for the GPU, which waits for Python's lock."""
+    kept: list[Any] = []
+
+    def keep(frame: Any) -> None:
+        kept.append(frame)
+        if len(kept) == 8:
+            kept.clear()
+
+    run = simulation(water, Springs(SCATTERED))
+    begin = time.monotonic()
+    run.run(400, [quiltmd.FunctionReporter(keep, every=4)])
+    assert time.monotonic() - begin < 15
+
+
 @pytest.mark.slow  # and so alone on the GPU: its kernels hold up those of other tests
 def test_a_call_that_makes_the_gpu_wait_too_long_is_named(water: Any) -> None:
     """In a recorded block, whose kernels wait 20 s."""

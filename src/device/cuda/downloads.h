@@ -108,17 +108,18 @@ class Downloads {
   OwnedBuffer take(size_t bytes) {
     {
       const std::lock_guard lock(mutex_);
+      // Here, since freeing memory waits for the GPU, and no kernel waits for the host while a download starts.
+      while (spare_.size() > kMaxSpare) spare_.erase(spare_.begin());  // the smallest
       const auto fits = spare_.lower_bound(bytes);
       if (fits != spare_.end()) return std::move(spare_.extract(fits).mapped());
     }
     return std::make_unique<DownloadBuffer>(bytes);
   }
+  // Frees nothing: this thread may hold what a kernel waits for, as Python's lock.
   void give_back(OwnedBuffer buffer) {
-    cudaSetDevice(ordinal_);
     const std::lock_guard lock(mutex_);
     const size_t bytes = buffer->bytes;
     spare_.emplace(bytes, std::move(buffer));
-    if (spare_.size() > kMaxSpare) spare_.erase(spare_.begin());  // the smallest
   }
 
   int ordinal_;
