@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "math/error.h"
-#include "schedule/rank_memory.h"
 
 namespace quiltmd {
 namespace {

@@ -9,9 +9,9 @@
 #include <map>
 #include <vector>
 
-#include "computes/external/external_memory.h"
 #include "device/device.h"
 #include "schedule/mailboxes.h"
+#include "schedule/rank_memory.h"
 
 namespace quiltmd {
 
