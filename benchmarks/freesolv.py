@@ -185,18 +185,22 @@ def sampled(
     return free_energies(states)
 
 
-def hydrate(given: argparse.Namespace, name: str, number: str) -> FreeEnergies:
-    """Runs all states of a molecule that vanishes; their free energies."""
-    folder = given.out / name
-    folder.mkdir(parents=True, exist_ok=True)
-    charges, cores = PATHS[given.path]
-    alchemy = {
+def vanishing(path: str) -> dict[str, Any]:
+    """[alchemy], but for its state, of a molecule whose charges and then Lennard-Jones vanish."""
+    charges, cores = PATHS[path]
+    return {
         "atoms": "moltype MOL",
         "coulomb": [*charges, *[1.0] * len(cores)],
         "vdw": [*[0.0] * len(charges), *cores],
     }
+
+
+def hydrate(given: argparse.Namespace, name: str, number: str) -> FreeEnergies:
+    """Runs all states of a molecule that vanishes; their free energies."""
+    folder = given.out / name
+    folder.mkdir(parents=True, exist_ok=True)
     files = solvated(read_molecule(given.data, number), given.waters, folder)
-    return sampled(given, files, alchemy, folder)
+    return sampled(given, files, vanishing(given.path), folder)
 
 
 def entries_by_name(data: Path) -> dict[str, tuple[str, Any]]:

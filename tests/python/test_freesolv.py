@@ -56,9 +56,10 @@ def test_a_molecule_of_the_database_is_put_into_water(tmp_path: Path) -> None:
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
     files = freesolv.solvated(freesolv.read_molecule(tmp_path, "mobley_1"), 340, tmp_path)
-    given = Namespace(path="short", device="cpu", threads=1, hmr=False, cutoff=0.9, seed=1)
+    given = Namespace(device="cpu", threads=1, hmr=False, cutoff=0.9, seed=1, waters=340)
     given.timestep = 0.002
-    settings = freesolv.configuration(given, files, 3, tmp_path / "out")
+    alchemy = {**freesolv.vanishing("short"), "state": 3}
+    settings = freesolv.configuration(given, files, alchemy, tmp_path / "out")
     settings["run"]["steps"] = 1
     config = build_config(settings)
     system, state = load_system(config)
