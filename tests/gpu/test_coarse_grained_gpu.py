@@ -14,14 +14,7 @@ from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System
 
 pytestmark = pytest.mark.gpu
 
-CHOSEN = Nonbonded(
-    cutoff=1.1,
-    method="reaction-field",
-    relative_permittivity=15,
-    dielectric=0,
-    potential_shift=True,
-    dispersion_correction=False,
-)
+CHOSEN = coarse_grained.nonbonded(1.1)
 
 
 @pytest.fixture

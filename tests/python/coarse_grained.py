@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from quiltmd import Nonbonded
+
 MASSES = {"W": 72.0, "H": 72.0, "T": 72.0, "R": 54.0, "S": 36.0, "V": 0.0}
 SIGMA = {"R": 0.43, "S": 0.41, "V": 0.43}
 DEPTHS = {"WW": 5.0, "HH": 3.5, "TT": 3.5, "WT": 2.0, "HT": 2.0, "HW": 5.6}  # else 3.1
@@ -41,6 +43,19 @@ nstcalcenergy = 1
 nstfout = 1
 define = {define}
 """
+
+
+def nonbonded(cutoff: float) -> Nonbonded:
+    """The settings of MDP."""
+    return Nonbonded(
+        cutoff=cutoff,
+        method="reaction-field",
+        relative_permittivity=15,
+        dielectric=0,
+        potential_shift=True,
+        dispersion_correction=False,
+    )
+
 
 LIPID = """[ moleculetype ]
 LIP 1

@@ -29,17 +29,7 @@ from gromacs_programs import RefusedError, compute, off_by_term
 import quiltmd
 
 CUTOFF = 1.1  # nm
-
-
-def nonbonded() -> quiltmd.Nonbonded:
-    return quiltmd.Nonbonded(
-        cutoff=CUTOFF,
-        method="reaction-field",
-        relative_permittivity=15,
-        dielectric=0,
-        potential_shift=True,
-        dispersion_correction=False,
-    )
+NONBONDED = coarse_grained.nonbonded(CUTOFF)
 
 
 def compare(given: Path) -> str:
@@ -58,10 +48,10 @@ def compare(given: Path) -> str:
         system, state = quiltmd.load(
             folder / "system.top", folder / "placed.g96", rigid_water=False
         )
-    energies, forces = quiltmd.reference(system, state, nonbonded())
+    energies, forces = quiltmd.reference(system, state, NONBONDED)
     found = off_by_term(energies, theirs.energies)
     worst = max(found, key=lambda name: found[name])
-    run = quiltmd.Simulation(system, state, nonbonded=nonbonded(), device="cpu", threads=1)
+    run = quiltmd.Simulation(system, state, nonbonded=NONBONDED, device="cpu", threads=1)
     single = off_by_term(run.energies(), theirs.energies)
     rms = np.sqrt((theirs.forces**2).mean())
     off, off_single = (

@@ -28,14 +28,7 @@ from quiltmd import (
 from quiltmd.inputs.constrain import constrain
 
 CUTOFF, TEMPERATURE = 0.9, 310.0
-BEADS = Nonbonded(
-    cutoff=CUTOFF,
-    method="reaction-field",
-    relative_permittivity=15,
-    dielectric=0,
-    potential_shift=True,
-    dispersion_correction=False,
-)
+BEADS = coarse_grained.nonbonded(CUTOFF)
 BATH = LangevinMiddle(TEMPERATURE, 5.0, 0.02, seed=2)
 
 

@@ -113,7 +113,7 @@ def load(
         the box in the files; empty, `()`: no periodic box, even if the files contain one.
     constraints:
         "none", "h-bonds" to constrain bonds to hydrogen, or "all-bonds" to constrain all bonds,
-        which is possible in molecules of up to 64 atoms (on GPUs 8).
+        which is possible in molecules of up to 64 atoms.
     rigid_water:
         Constrain all distances in water molecules, except those to virtual sites.
     hydrogen_mass:

@@ -77,7 +77,7 @@ class SystemSection(Section):
     constraints: Literal["h-bonds", "all-bonds", "none"] = Field(
         default="h-bonds",
         description="Constrain bonds to hydrogen (h-bonds), all bonds (all-bonds, in molecules of "
-        "up to 64 atoms, on GPUs 8), or no bonds (none); for water see rigid_water.",
+        "up to 64 atoms), or no bonds (none); for water see rigid_water.",
     )
     rigid_water: bool = Field(default=True, description="Keep water molecules rigid.")
     reference: Annotated[StateFile | None, OnResume.MAY_CHANGE] = Field(
