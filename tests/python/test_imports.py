@@ -52,6 +52,21 @@ def test_a_command_imports_no_other() -> None:
     assert {name for name in commands if f"quiltmd.commands.{name}" in found} == {"digest"}
 
 
+def test_the_help_of_commands_imports_no_part_of_scipy() -> None:
+    """They take a quarter of a second; a part is imported when a function of it is first used."""
+    load_all = "from quiltmd.commands.catalogue import *; list(map(load, COMMANDS))"
+    found = {name for name in imported_by(load_all) if name.startswith("scipy.")}
+    assert not {name for name in found if name.count(".") == 1 and "._" not in name} - {
+        "scipy.version"
+    }
+
+
+@pytest.mark.parametrize("command", ["prepare", "serve"])
+def test_commands_without_settings_import_no_configuration(command: str) -> None:
+    found = imported_by("from quiltmd.commands.start import main; main()", command, "--help")
+    assert "quiltmd.running.config" not in found
+
+
 @pytest.mark.parametrize("name", catalogue.COMMANDS)
 def test_the_catalogue_says_what_the_command_does(name: str) -> None:
     first = str(catalogue.load(name).help).split("\n\n")[0]

@@ -15,7 +15,7 @@ from ..running.free_energies import LEAST_OVERLAP, FreeEnergies, free_energies
 from ..running.progress import say
 from ..running.work import WorkEstimates, is_switching, work_estimates
 from .alchemy_page import PAGE, make_page, shown
-from .options import AsJson
+from .sectioned_command import AsJson
 from .tables import out, show_table
 
 alchemy = typer.Typer(

@@ -16,7 +16,8 @@ from ..inputs.standard_systems import SYSTEMS
 from ..reading.words import natural_number
 from ..running import benchmark
 from ..running.transports import compare_transports
-from .options import AsJson, Settings, with_settings
+from .options import Settings, with_settings
+from .sectioned_command import AsJson
 from .tables import out, show_table
 
 

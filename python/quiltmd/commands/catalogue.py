@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from .habits import refuse_as_command
+from .sectioned_command import SectionedCommand
 
 # Module and function (or group of commands), and the first sentence of its help.
 COMMANDS = {
@@ -93,9 +94,6 @@ def list_commands(app: typer.Typer) -> None:
 
 def load(name: str) -> Any:
     """The command itself."""
-    # Not before a module is imported that may have a command: options come from the configuration.
-    from .options import SectionedCommand
-
     module, _, attribute = COMMANDS[name][0].partition(".")
     found = getattr(import_module(f".{module}", __package__), attribute)
     if not isinstance(found, typer.Typer):

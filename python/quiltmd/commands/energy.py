@@ -29,7 +29,8 @@ from ..running.run_inputs import load_system
 from ..running.simulation import Simulation
 from ..workers.factory import make_engine
 from .arguments import InputFiles, with_all_inputs
-from .options import AsJson, Settings, with_settings
+from .options import Settings, with_settings
+from .sectioned_command import AsJson
 from .tables import show_table
 
 # Always listed, around those kinds of bonded terms that a system may lack: terms, then their sums.

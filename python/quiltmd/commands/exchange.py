@@ -22,8 +22,8 @@ from ..running.progress import say
 from ..workers import mpi
 from .arguments import INPUTS, split_configuration, with_inputs
 from .exchange_page import iterations_in_words
-from .options import AsJson
 from .run import exit_as_stopped
+from .sectioned_command import AsJson
 from .tables import out, show_table
 
 

@@ -21,8 +21,9 @@ from ..running.setting_fields import as_toml
 from ..version import package_version
 from .arguments import INPUTS, IndexFile, is_configuration, with_inputs
 from .dry_run import facts_of_configuration
-from .options import AsJson, Settings, with_settings
+from .options import Settings, with_settings
 from .run_facts import facts_of_folder
+from .sectioned_command import AsJson
 from .system_facts import facts_of_files
 from .tables import out
 

@@ -19,7 +19,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from typer.core import TyperCommand
 
 from ..description.units import OF_BOX, Unit
 from ..engine.hosts import HostEntry
@@ -31,11 +30,8 @@ from ..running.setting_fields import (
     setting_fields,
     single_sections,
 )
-from .habits import refuse_options
 
 Settings = dict[Place, Any]
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # Others are named as their keys, after the name of the section if an earlier section has the key.
 _FLAGS: dict[Place, str] = {
@@ -63,38 +59,6 @@ _SHORT: dict[Place, tuple[str, ...]] = {
     ("system", "coordinates"): ("-c",),
     ("system", "reference"): ("-r",),
 }
-
-
-class SectionedCommand(TyperCommand):
-    """A command whose help lists the options of each section of the configuration apart.
-
-    Options of other programs are refused with what to type for them.
-    """
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Reads the arguments; QuiltError where one is an option of another program."""
-        if not ctx.resilient_parsing:  # as for completion
-            refuse_options(args, {name for one in self.get_params(ctx) for name in one.opts})
-        return super().parse_args(ctx, args)
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes arguments and options; the command's own options come last."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        own: list[tuple[str, str]] = []
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is None:
-                continue
-            if parameter.param_type_name == "argument":
-                groups.setdefault("Arguments", []).append(record)
-            elif panel := getattr(parameter, "rich_help_panel", None):
-                groups.setdefault(panel, []).append(record)
-            else:
-                own.append(record)
-        for title, records in (*groups.items(), ("Options", own)):
-            if records:
-                with formatter.section(title):
-                    formatter.write_dl(records)
 
 
 def with_settings(

@@ -27,7 +27,8 @@ from ..running.folder import Folder
 from ..running.run_inputs import load_system
 from .arguments import InputFiles, with_all_inputs
 from .bench import parse_tile
-from .options import AsJson, Settings, with_settings
+from .options import Settings, with_settings
+from .sectioned_command import AsJson
 from .tables import out, show_table
 
 _NOTHING: dict[str, Any] = {"run": {"steps": 0}, "output": {"dir": "."}}

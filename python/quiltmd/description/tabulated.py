@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.interpolate import CubicSpline
+import scipy
 
 from ..errors import InputError
 from .checks import frozen, numbers
@@ -101,7 +101,9 @@ class Tabulated:
             return values.ravel()
         for axis, size in enumerate(values.shape):
             kind = "periodic" if self.periodic else "natural"
-            made = CubicSpline(np.arange(size), np.moveaxis(values, axis, 0), bc_type=kind)
+            made = scipy.interpolate.CubicSpline(
+                np.arange(size), np.moveaxis(values, axis, 0), bc_type=kind
+            )
             # Coefficients from the highest power on; the new axis of cells and that of powers.
             values = np.moveaxis(np.moveaxis(made.c[::-1], 0, -1), 0, axis)
         return np.ascontiguousarray(values).ravel()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import integrate
+import scipy
 
 from ..description.custom_names import has_own_energy
 from ..description.custom_pairs import CustomPairs
@@ -198,10 +198,10 @@ def _tail(pair: CustomPairs, cutoff: float, rows: _F64) -> tuple[float, float]:
 def _integral(function: Callable[[float], float], start: float, end: float) -> float:
     """The integral; InputError if it does not converge."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", integrate.IntegrationWarning)
+        warnings.simplefilter("error", scipy.integrate.IntegrationWarning)
         try:
-            found = float(integrate.quad(function, start, end, epsrel=1e-9)[0])
-        except (integrate.IntegrationWarning, ZeroDivisionError):
+            found = float(scipy.integrate.quad(function, start, end, epsrel=1e-9)[0])
+        except (scipy.integrate.IntegrationWarning, ZeroDivisionError):
             found = math.nan
     if not math.isfinite(found):
         raise InputError(
