@@ -8,16 +8,19 @@ thermostats as it is told from here, readouts count those of temperatures.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .electric_field import forces_of
+from .expressions import Expression
 from .heat_baths import HeatBaths
 from .integrators import Integrator
+from .net_forces import held_axes
 from .system import System
+from .terms import Terms
 from .thermostats import Thermostat
 
 # Steps, or some more or fewer, where pair lists are rebuilt anyway: often enough that a drift never
@@ -26,6 +29,8 @@ DEFAULT_EVERY = 100
 _AXES = ("x", "y", "z")
 # Fraction of the largest force of a field on an atom: rounded charges in a file add up to less.
 _NET = 0.1
+_RESTRAINED = "position restraints hold atoms"
+_PLACED = "the energy of a custom force depends on the places of atoms in space"
 
 
 @dataclass(frozen=True)
@@ -77,9 +82,9 @@ def centre_of_mass(
 
     `held_from_outside`: whether forces from outside hold atoms.
     """
-    if held_from_outside:
-        return CentreOfMass(0, (False, False, False))
-    free = np.ones(3, dtype=bool) if system is None else ~(_held(system) | _driven(system))
+    free = np.ones(3, dtype=bool)
+    for axes, _ in _reasons(system, held_from_outside):
+        free &= ~axes
     asked = integrator.remove_com_every
     every = (DEFAULT_EVERY if asked is None else asked) if free.any() else 0
     rests = free & (every > 0 or _keeps_momentum(integrator, thermostat))
@@ -94,23 +99,25 @@ def frictions_of(integrator: Integrator, thermostat: Thermostat | None) -> tuple
 
 
 def centre_of_mass_oddities(
-    integrator: Integrator, thermostat: Thermostat | None, system: System
+    integrator: Integrator,
+    thermostat: Thermostat | None,
+    system: System,
+    held_from_outside: bool = False,
 ) -> Iterator[str]:
     """Warnings about the motion of the centre of mass, one line each."""
-    held, driven = _held(system), _driven(system)
-    free = ~(held | driven)
+    free, by_reason = np.ones(3, dtype=bool), []
+    for along, what in _reasons(system, held_from_outside):
+        by_reason.append((along & free, what))
+        free &= ~along
     rest = f"it acts along {_names(free)} alone" if free.any() else "leave remove_com_every out"
-    for axes, what in (
-        (held, "position restraints hold atoms"),
-        (driven & ~held, "a field or constant forces pull the whole system"),
-    ):
+    for axes, what in by_reason:
         if axes.any() and integrator.remove_com_every:
             yield (
                 f"remove_com_every = {integrator.remove_com_every} has no effect along "
                 f"{_names(axes)}, where {what}: the motion of the centre of mass is part of the "
                 f"dynamics there, and to remove it would change what is sampled; {rest}"
             )
-    runs_away = driven & ~held
+    runs_away = by_reason[-1][0]
     if runs_away.any() and not any(frictions_of(integrator, thermostat)):
         yield (
             "the forces of a field, or constant forces, do not add up to zero along "
@@ -119,11 +126,35 @@ def centre_of_mass_oddities(
         )
 
 
-def _held(system: System) -> NDArray[np.bool_]:
-    """(3,) the axes along which position restraints hold atoms."""
-    rows = system.position_restraint_parameters
-    holds = (rows[:, 6:7] > 0) & (rows[:, 8:] > 0)
-    return np.asarray(holds.any(axis=0), dtype=bool)
+def _reasons(system: System | None, held_from_outside: bool) -> list[tuple[NDArray[np.bool_], str]]:
+    """Why momentum is not conserved: (3,) the axes, and the reason; fields come last."""
+    found = [(np.full(3, held_from_outside), "external forces act from outside")]
+    if system is not None:
+        custom = () if system.custom is None else system.custom.terms
+        found += [
+            (_any(_held_by(terms) for terms in system.terms.present()), _RESTRAINED),
+            (_any(force.held_axes for force in custom if len(force)), _PLACED),
+            (_driven(system), "a field or constant forces pull the whole system"),
+        ]
+    return found
+
+
+def _held_by(terms: Terms) -> tuple[bool, bool, bool]:
+    """Axes along which terms hold their atoms to places; of fields only the sum counts."""
+    form = terms.form
+    if form.part == "field" or not form.energy:
+        return False, False, False
+    strong = terms.parameters[terms.parameters[:, list(form.strengths)].any(axis=1)]
+    zero = {
+        one.symbol
+        for one, values in zip(form.parameters, strong.T, strict=True)
+        if not values.any()
+    }
+    return held_axes(Expression(form.energy), {axis: axis for axis in _AXES}, zero - set(_AXES))
+
+
+def _any(found: Iterable[tuple[bool, bool, bool]]) -> NDArray[np.bool_]:
+    return np.asarray(np.array([(False, False, False), *found]).any(axis=0), dtype=bool)
 
 
 def _driven(system: System) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from .custom_pairs import CustomPairs
 from .expression_graph import PERIODIC_DISTANCE, Rule
 from .expression_programs import compiled
 from .expressions import Expression, ExpressionError, Node
+from .net_forces import held_axes
 from .parts import Part
 from .tabulated import Tabulated, rules_of
 
@@ -100,6 +102,20 @@ class CustomTerms:
         """Parameters that all terms share."""
         values = {name: np.asarray(value) for name, value in self.parameters.items()}
         return {name: float(value) for name, value in values.items() if value.ndim == 0}
+
+    @cached_property
+    def held_axes(self) -> tuple[bool, bool, bool]:
+        """For x, y and z: whether the forces on the atoms of a term may not add up to zero."""
+        expression = Expression(self.energy)
+        variables, internal = self.variables(expression)
+        zero = {name for name, values in self.by_term.items() if not values.any()}
+        return held_axes(
+            expression,
+            {name: kind for name, (kind, _) in variables.items() if name not in internal.values()},
+            zero,
+            {**self.known, **rules_of(self.functions)},
+            list(internal),
+        )
 
     @property
     def by_term(self) -> dict[str, npt.NDArray[np.float64]]:

@@ -112,11 +112,11 @@ class Graph:
         self.tables.append(numbers)
         return first
 
-    def derivative(self, of: int, by: int) -> int:
-        """The derivative of a part by another."""
-        slopes = {by: self.number(1)}
+    def derivative(self, of: int, *by: int) -> int:
+        """The derivative of a part by another, or by several that change by the same amount."""
+        slopes = dict.fromkeys(by, self.number(1))
         for part in self.reached([of]):
-            if part <= by:
+            if part <= min(by) or part in slopes:
                 continue
             total = self.number(0)
             for argument, partial in self._slopes_of(part, slopes):

@@ -170,7 +170,7 @@ class Simulation(Conditions, RunLoop):
         self._warn(oddities(system, state, self.nonbonded))
         self._warn(barostat_oddities(self.barostat, system, self.nonbonded))
         self._warn(thermostat_oddities(self.thermostat, system))
-        self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system))
+        self._warn(centre_of_mass_oddities(self.integrator, self.thermostat, system, held))
 
     def _one_temperature(self) -> float | None:
         """Temperature of the heat bath, K; None: there is none, or several."""
