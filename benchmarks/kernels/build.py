@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds a program of the kernel workshop, and its variants, into build/kernels.
 
-    make build && python3 benchmarks/kernels/build.py pairs
+    make build && python3 benchmarks/kernels/build.py pairs [--no-variants]
 
 Variants are sources with pieces of text replaced, so that the sources themselves stay free of
 switches; a variant that wins is written into them.  Programs link what `make build` has compiled;
@@ -121,7 +121,7 @@ def core_archive() -> Path:
     return CORE / "benchmarks" / "kernels" / "libquiltmd_archive.a"
 
 
-def build(name: str) -> None:
+def build(name: str, variants: tuple[Variant, ...]) -> None:
     """Makes build/kernels/<name>, and build/kernels/<name>_<variant> for each variant."""
     program, archive = PROGRAMS[name], core_archive()
     OUT.mkdir(parents=True, exist_ok=True)
@@ -139,8 +139,8 @@ def build(name: str) -> None:
         subprocess.run(command, check=True)
 
     with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 2) // 2)) as pool:
-        list(pool.map(compile_one, (None, *program.variants)))
+        list(pool.map(compile_one, (None, *variants)))
 
 
 if __name__ == "__main__":
-    build(sys.argv[1])
+    build(sys.argv[1], () if "--no-variants" in sys.argv[2:] else PROGRAMS[sys.argv[1]].variants)

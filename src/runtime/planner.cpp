@@ -73,14 +73,15 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing sharing) con
   return forecast;
 }
 
-// Each atom of a patch against what is near it, at the mean density of the patch and its half shell.
-double Planner::pairs_of(int compute) const {
+// Each atom of a patch against what is within the cutoff (nm) and the buffer of the lists, at the mean density
+// of the patch and its half shell.
+double Planner::pairs_of(int compute, double cutoff) const {
   const PatchGrid& grid = setup_.grid;
   double around = 0;
   for (int code = 0; code < grid.codes(); ++code)
     around += atoms_in_patches_[static_cast<size_t>(grid.neighbour(compute, code))];
   const double density = around * grid.size() / (grid.codes() * grid.box.volume());
-  const double reach = setup_.nonbonded.cutoff + setup_.lists.buffer;
+  const double reach = cutoff + setup_.lists.buffer;
   const double neighbours = density * 4 / 3 * M_PI * reach * reach * reach;
   return 0.5 * atoms_in_patches_[static_cast<size_t>(compute)] * neighbours;
 }
@@ -100,9 +101,14 @@ std::vector<PlannedRank> Planner::ranks_of(const std::vector<RankPlan>& plans) c
     rank.interior_computes = plan.interior;
     rank.atoms = atoms_of(plan.owned);
     rank.proxy_atoms = atoms_of(plan.proxies);
-    for (int c = 0; c < rank.computes; ++c)
-      (c < plan.interior ? rank.interior_pairs : rank.boundary_pairs) +=
-          pairs_of(plan.computes[static_cast<size_t>(c)]);
+    for (int c = 0; c < rank.computes; ++c) {
+      const bool interior = c < plan.interior;
+      const int compute = plan.computes[static_cast<size_t>(c)];
+      (interior ? rank.interior_pairs : rank.boundary_pairs) +=
+          pairs_of(compute, setup_.nonbonded.cutoff);
+      (interior ? rank.interior_coulomb : rank.boundary_coulomb) +=
+          pairs_of(compute, setup_.nonbonded.coulomb_cutoff());
+    }
     ranks.push_back(rank);
   }
   return ranks;

@@ -17,7 +17,8 @@ struct PlannedRank {
   int patches = 0, proxies = 0, computes = 0, interior_computes = 0;
   double atoms = 0, proxy_atoms = 0;              // expected
   double interior_pairs = 0, boundary_pairs = 0;  // of atoms within reach of the lists, expected
-  TransformShare transforms;                      // of the long-range sum
+  double interior_coulomb = 0, boundary_coulomb = 0;  // of these, within reach of the charges
+  TransformShare transforms;                          // of the long-range sum
 };
 
 struct StepForecast {
@@ -40,7 +41,7 @@ class Planner {
 
  private:
   std::vector<PlannedRank> ranks_of(const std::vector<RankPlan>& plans) const;
-  double pairs_of(int compute) const;
+  double pairs_of(int compute, double cutoff) const;
 
   Setup setup_;  // its system is one tile
   int64_t atoms_, groups_;

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 import quiltmd
 from quiltmd.commands.cli import app
 from quiltmd.inputs.standard_systems import system_files
+from quiltmd.prediction.calibrate import calibrated
 from quiltmd.prediction.machine import Machine, read_machine
 from quiltmd.prediction.network import Fabric
 from quiltmd.prediction.plan import Planner
@@ -209,6 +210,20 @@ def test_one_rank_takes_the_sum_of_its_tasks(water: Planner) -> None:
     assert one.us_per_step == pytest.approx(work, rel=1e-6)
     assert one.ns_per_day == pytest.approx(86.4e6 * 0.002 / work, rel=1e-6)
     assert (one.efficiency, one.communication, one.messages) == (1.0, 0.0, 0.0)
+
+
+def test_a_shorter_coulomb_cutoff_saves_the_cost_of_its_pairs() -> None:
+    """Pairs between both cutoffs have no Coulomb interaction; the grid costs nothing here."""
+    system, state = boxes.water_box((12, 12, 12))
+    costs = {"pairs": {"each": 1.0}, "coulomb": {"each": 3.0}}
+    by_cutoff = {}
+    for cutoff in (0.9, 0.7):
+        nonbonded = quiltmd.Nonbonded(cutoff=0.9, coulomb_cutoff=cutoff, pme_order=5)
+        planner = Planner(system, state, nonbonded, quiltmd.VelocityVerlet(timestep=0.002))
+        by_cutoff[cutoff] = predict(planner, machine(costs=costs), [1])[0].us_per_step
+    buffer = planner.about["list_buffer"]
+    near = ((0.7 + buffer) / (0.9 + buffer)) ** 3
+    assert by_cutoff[0.7] / by_cutoff[0.9] == pytest.approx((1 + 3 * near) / 4, rel=1e-6)
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -456,6 +471,14 @@ def test_from_the_command_line_with_a_profile(alanine: tuple[Path, Path], tmp_pa
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert [one["ranks"] for one in found["predictions"]] == [1, 2, 4]
+    integrator = quiltmd.VelocityVerlet(timestep=0.001)
+    planner = Planner(*quiltmd.load(*alanine), quiltmd.Nonbonded(), integrator)
+    known = read_machine("cpu")
+    costs = calibrated(known, tmp_path / "run" / "timeline.json", planner).costs
+    assert costs.pairs.each != known.costs.pairs.each
+    assert costs.coulomb.each / costs.pairs.each == pytest.approx(
+        known.costs.coulomb.each / known.costs.pairs.each
+    )
     assert (tmp_path / "scaling.svg").read_text().count("<svg") == 1
     assert "--ranks" in str(predicted(*inputs, "--ranks", "4..1").exception)
     assert "its patches differ" in str(predicted(*inputs, "--cutoff", 0.5, *ranks).exception)

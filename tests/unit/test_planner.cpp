@@ -221,6 +221,29 @@ void work_is_shared_out_whole() {
     }
 }
 
+// With a shorter Coulomb cutoff charges have fewer pairs, in the ratio of the spheres; with one cutoff as many.
+void pairs_of_charges_are_counted() {
+  Case c = make_case(12, 20, 1);
+  c.nonbonded.alpha = 0;
+  c.nonbonded.bandwidth = 10;
+  const auto sums = [](const Case& given) {
+    double pairs = 0, coulomb = 0;
+    for (const PlannedRank& r : planner_of(given).plan({7}, MeshSharing::kDistributed).ranks) {
+      CHECK((r.interior_pairs > 0) == (r.interior_coulomb > 0));
+      pairs += r.interior_pairs + r.boundary_pairs;
+      coulomb += r.interior_coulomb + r.boundary_coulomb;
+    }
+    return std::pair(pairs, coulomb);
+  };
+  const auto [pairs, coulomb] = sums(c);
+  CHECK_NEAR(coulomb, pairs, 1e-9 * pairs);
+  c.nonbonded.shorter_coulomb_cutoff = 0.7;
+  const auto [all, near] = sums(c);
+  const double buffer = planner_of(c).setup().lists.buffer;
+  CHECK_NEAR(all, pairs, 1e-9 * pairs);
+  CHECK_NEAR(near / all, std::pow((0.7 + buffer) / (c.nonbonded.cutoff + buffer), 3), 1e-9);
+}
+
 // A hundred ranks have more to do with pencils of a grid of 20 planes than with its slabs.
 void pencils_occupy_more_ranks() {
   const Planner planner = planner_of(make_case(12, 20, 1));
@@ -311,6 +334,7 @@ int main() {
        {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
        {"few bytes go through any rank", few_bytes_go_through_any_rank},
        {"work is shared out whole", work_is_shared_out_whole},
+       {"pairs of charges are counted", pairs_of_charges_are_counted},
        {"pencils occupy more ranks", pencils_occupy_more_ranks},
        {"tiles are counted", tiles_are_counted},
        {"partners of a rebuild are few", partners_of_a_rebuild_are_few},

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times of tasks from a profile of a run of the same system.
 
-The median call of a task on each rank is set against its work there.  What a profile of one rank
+The median call of a task on each rank is set against its work there.  A task of several costs has
+them in the ratio of the machine.  What a profile of one rank
 cannot tell (sending, receiving, the latency of messages) stays as the machine says.
 """
 
@@ -18,12 +19,12 @@ import numpy as np
 from ..engine.execution import is_gpu
 from ..errors import QuiltError
 from ..outputs.files import read_file, reading
-from .machine import Cost, Machine
+from .machine import Cost, Costs, Machine
 from .plan import Plan, Planner
 from .tasks import COSTS, work_of
 
-# Task of a rank -> cost and the work that it is proportional to; with those of a rebuild.
-_TASKS = COSTS | {"lists.build": ("lists", "pairs"), "layout.place": ("rebuild", "atoms")}
+# As COSTS, with the tasks of a rebuild.
+_TASKS = COSTS | {"lists.build": (("lists", "pairs"),), "layout.place": (("rebuild", "atoms"),)}
 # Prefixes of tasks that send and receive, and the contents of their messages.
 _MESSAGES = {
     "positions": "positions",
@@ -59,9 +60,7 @@ def calibrated(machine: Machine, timeline: Path, planner: Planner) -> Machine:
     if sum(load["patches"] for load in loads) != planner.about["patches"]:
         raise QuiltError(f"{timeline} is of another system, box or cutoff: its patches differ")
     times = _medians(events)
-    costs = machine.costs.model_dump()
-    for name, cost in _of_tasks(times, _work(plan, loads)).items():
-        costs[name] = cost
+    costs = machine.costs.model_dump() | _of_tasks(times, _work(plan, loads), machine.costs)
     costs |= _of_messages(times, document["traceEvents"], events)
     changed: dict[str, Any] = {"costs": costs, "execution": "serial", "name": f"{machine.name}, "}
     changed["name"] += f"tasks as in {timeline.parent.name}"
@@ -100,22 +99,30 @@ def _work(plan: Plan, loads: list[dict[str, Any]]) -> dict[str, list[float]]:
         share = [sum(pairs) * count / sum(entries) for count in entries]
         scale = [now / max(then, 1e-9) for now, then in zip(share, pairs, strict=True)]
         pairs = share
-        for name in ("interior_pairs", "boundary_pairs"):
+        for name in ("interior_pairs", "boundary_pairs", "interior_coulomb", "boundary_coulomb"):
             has[name] = [s * value for s, value in zip(scale, has[name], strict=True)]
     return {**has, "pairs": pairs}
 
 
 def _of_tasks(
-    times: dict[str, dict[int, float]], work: dict[str, list[float]]
+    times: dict[str, dict[int, float]], work: dict[str, list[float]], known: Costs
 ) -> dict[str, dict[str, float]]:
-    took: dict[str, float] = defaultdict(float)
+    took: dict[tuple[str, ...], float] = defaultdict(float)  # by the costs of a task
     done: dict[str, float] = defaultdict(float)
-    for task, (cost, units) in _TASKS.items():
+    for task, causes in _TASKS.items():
         for rank, us in times.get(task, {}).items():
-            if work[units][rank] > 0:
-                took[cost] += us
-                done[cost] += work[units][rank]
-    return {cost: {"fixed": 0.0, "each": 1e3 * took[cost] / done[cost]} for cost in took}
+            if work[causes[0][1]][rank] > 0:
+                took[tuple(cost for cost, _ in causes)] += us
+                for cost, units in causes:
+                    done[cost] += work[units][rank]
+    found: dict[str, dict[str, float]] = {}
+    for costs, us in took.items():
+        ratio = {cost: getattr(known, cost).each for cost in costs}
+        if not any(ratio.values()):
+            ratio[costs[0]] = 1.0
+        share = 1e3 * us / sum(part * done[cost] for cost, part in ratio.items())
+        found |= {cost: {"fixed": 0.0, "each": share * part} for cost, part in ratio.items()}
+    return found
 
 
 def _of_messages(

@@ -42,9 +42,10 @@ class Costs(_Part):
     """Times of the tasks of a step and of a rebuild.
 
     Units: atoms for spread, gather, terms, integrate, clear and rebuild; pairs of atoms within
-    reach of the lists for pairs and lists; grid points for planes, lines, inverse, restrict and
-    prolong; grid points times points of the stencil for stencil and levels; bytes for send and
-    receive.
+    reach of the lists for pairs and lists, those within the Coulomb cutoff and the buffer of the
+    lists for coulomb, which is a part of the same task as pairs; grid points for planes, lines,
+    inverse, restrict and prolong; grid points times points of the stencil for stencil and levels;
+    bytes for send and receive.
     """
 
     spread: Cost = Cost()
@@ -58,6 +59,7 @@ class Costs(_Part):
     gather: Cost = Cost()
     terms: Cost = Cost()
     pairs: Cost = Cost()
+    coulomb: Cost = Cost()
     integrate: Cost = Cost()
     clear: Cost = Cost()
     lists: Cost = Cost()

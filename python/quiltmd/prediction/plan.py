@@ -33,6 +33,8 @@ COLUMNS = (
     "proxy_atoms",
     "interior_pairs",
     "boundary_pairs",
+    "interior_coulomb",
+    "boundary_coulomb",
     "planes",
     "lines",
     "mesh_row",

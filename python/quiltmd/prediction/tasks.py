@@ -22,28 +22,28 @@ from .step_kinds import LOCAL, MAIN, Kind, Mesh, Place, kinds_of_step
 
 Numbers = NDArray[np.int32]
 
-# For tasks other than messages: the cost, and the work of the rank to which it is proportional.
-COSTS: dict[str, tuple[str, str]] = {
-    "forces.clear": ("clear", "at_hand"),
-    "terms": ("terms", "atoms"),
-    "pairs.boundary": ("pairs", "boundary_pairs"),
-    "pairs.interior": ("pairs", "interior_pairs"),
-    "pme.spread": ("spread", "atoms"),
-    "pme.planes": ("planes", "plane_points"),
-    "pme.rows": ("planes", "half_plane_points"),
-    "pme.columns": ("planes", "half_plane_points"),
-    "pme.lines": ("lines", "line_points"),
-    "pme.columns.back": ("inverse", "half_plane_points"),
-    "pme.rows.back": ("inverse", "half_plane_points"),
-    "pme.inverse": ("inverse", "plane_points"),
-    "pme.gather": ("gather", "atoms"),
-    "fmm.spread": ("spread", "atoms"),
-    "fmm.restrict": ("restrict", "plane_points"),
-    "fmm.stencil": ("stencil", "stencil_terms"),
-    "fmm.levels": ("levels", "level_terms"),
-    "fmm.prolong": ("prolong", "plane_points"),
-    "fmm.gather": ("gather", "atoms"),
-    "integrate": ("integrate", "atoms"),
+# For tasks other than messages: costs, each with the work of the rank to which it is proportional.
+COSTS: dict[str, tuple[tuple[str, str], ...]] = {
+    "forces.clear": (("clear", "at_hand"),),
+    "terms": (("terms", "atoms"),),
+    "pairs.boundary": (("pairs", "boundary_pairs"), ("coulomb", "boundary_coulomb")),
+    "pairs.interior": (("pairs", "interior_pairs"), ("coulomb", "interior_coulomb")),
+    "pme.spread": (("spread", "atoms"),),
+    "pme.planes": (("planes", "plane_points"),),
+    "pme.rows": (("planes", "half_plane_points"),),
+    "pme.columns": (("planes", "half_plane_points"),),
+    "pme.lines": (("lines", "line_points"),),
+    "pme.columns.back": (("inverse", "half_plane_points"),),
+    "pme.rows.back": (("inverse", "half_plane_points"),),
+    "pme.inverse": (("inverse", "plane_points"),),
+    "pme.gather": (("gather", "atoms"),),
+    "fmm.spread": (("spread", "atoms"),),
+    "fmm.restrict": (("restrict", "plane_points"),),
+    "fmm.stencil": (("stencil", "stencil_terms"),),
+    "fmm.levels": (("levels", "level_terms"),),
+    "fmm.prolong": (("prolong", "plane_points"),),
+    "fmm.gather": (("gather", "atoms"),),
+    "integrate": (("integrate", "atoms"),),
 }
 
 _MOMENTS = ("fmm.charged",)  # that others wait for, at which nothing is done
@@ -187,10 +187,9 @@ class _Builder:
         """A task on each rank."""
         if name not in COSTS:
             raise QuiltError(f"predictions have no cost for the task '{name}': add it to COSTS")
-        cost, work = COSTS[name]
-        group = self.graph.tasks(
-            name, self.all, place, *self._times(cost, work_of(self.plan)[work])
-        )
+        units = work_of(self.plan)
+        times = [self._times(cost, units[work]) for cost, work in COSTS[name]]
+        group = self.graph.tasks(name, self.all, place, *map(sum, zip(*times, strict=True)))
         self.graph.order(before, group)
         return group
 
