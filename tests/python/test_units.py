@@ -68,15 +68,18 @@ def test_texts_are_rounded_once() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("4 K", "must be in ps, to which 'K' does not convert"),
-        ("4 furlongs", "the unit 'furlongs' is not known; give it in ps"),
-        ("4 fs/", "'fs/' is not a unit; give it in ps"),
-        ("four", "must be a valid number, in ps, or a value with a unit"),
-        ("nan", "must be a valid number, in ps, or a value with a unit"),
-        ("1e999999999 fs", "'999999 fs' is not a unit; give it in ps"),
-        ("4 fs^999999999", "'fs^999999999' is not a unit; give it in ps"),
-        (300 * unit.kelvin, "must be in ps, to which 'kelvin' does not convert"),
-        (REGISTRY.Quantity(300, "kelvin"), "must be in ps, to which 'kelvin' does not convert"),
+        ("4 K", "must be in ps, such as '1 ps': 'K' does not convert to it"),
+        ("4 furlongs", "the unit 'furlongs' is not known; give it in ps, such as '1 ps'"),
+        ("4 fs/", "'fs/' is not a unit; give it in ps, such as '1 ps'"),
+        ("four", "must be a number, in ps, or a value with a unit, such as '1 ps'"),
+        ("nan", "must be a number, in ps, or a value with a unit, such as '1 ps'"),
+        ("1e999999999 fs", "'999999 fs' is not a unit; give it in ps, such as '1 ps'"),
+        ("4 fs^999999999", "'fs^999999999' is not a unit; give it in ps, such as '1 ps'"),
+        (300 * unit.kelvin, "must be in ps, such as '1 ps': 'kelvin' does not convert to it"),
+        (
+            REGISTRY.Quantity(300, "kelvin"),
+            "must be in ps, such as '1 ps': 'kelvin' does not convert to it",
+        ),
     ],
 )
 def test_other_units_are_refused_with_the_value(value: Any, said: str) -> None:
@@ -100,7 +103,14 @@ def test_every_unit_of_a_setting_is_known_to_openmm_and_pint() -> None:
         for found in _units((field.annotation, *field.metadata))
     }
     assert len(units) >= 12
-    for one in units | {Unit("kJ/mol/nm^2"), Unit("kJ/mol/rad^2"), Unit("nm/ps"), Unit("kJ/mol")}:
+    for one in units | {
+        Unit("kJ/mol/nm^2"),
+        Unit("kJ/mol/rad^2"),
+        Unit("nm/ps"),
+        Unit("kJ/mol"),
+        Unit("amu"),
+        Unit("ns"),
+    }:
         of_openmm = 2 * one._made(lambda name: getattr(unit, name), unit.dimensionless)
         of_pint = 2 * one._made(lambda name: getattr(REGISTRY, name), REGISTRY.dimensionless)
         assert one.read(of_openmm) == one.read(of_pint) == one.read(f"2 {one.name}") == 2.0
@@ -118,7 +128,9 @@ def test_quantities_are_taken_in_python() -> None:
     )
     assert (spring.k, spring.angle) == (4.184, 90.0)
     assert spring.width == pytest.approx(np.degrees(0.1), rel=1e-15)
-    with pytest.raises(quiltmd.QuiltError, match=r"must be in kJ/mol/rad\^2, to which 'kcal/mol/A"):
+    with pytest.raises(
+        quiltmd.QuiltError, match=r"must be in kJ/mol/rad\^2, such as .* 'kcal/mol/A"
+    ):
         quiltmd.Restraint("torsion", selections, k="1 kcal/mol/A^2", angle=90)
 
 
@@ -154,7 +166,9 @@ def test_states_of_openmm_and_arrays_with_units() -> None:
     assert state.box is None
     of_pint = quiltmd.State.start(system, REGISTRY.Quantity(state.positions * 10, "angstrom"), None)
     np.testing.assert_allclose(of_pint.positions, state.positions, rtol=1e-15)
-    with pytest.raises(quiltmd.InputError, match="positions must be in nm, to which 'kelvin'"):
+    with pytest.raises(
+        quiltmd.InputError, match="positions must be in nm, such as '1 nm': 'kelvin'"
+    ):
         quiltmd.State.start(system, state.positions * unit.kelvin, None)
     simulation = quiltmd.Simulation(system, state, device="cpu", threads=1)
     simulation.draw_velocities("50 K", seed=1)
@@ -200,7 +214,10 @@ def test_a_configuration_has_units() -> None:
     assert config.system.box == (3.0, 3.0, 3.0, 90.0, 90.0, 90.0)
     with pytest.raises(quiltmd.QuiltError) as caught:
         build_config(BASE | {"integrator": {"timestep": "4 K"}})
-    expected = "[integrator] timestep: must be in ps, to which 'K' does not convert (found '4 K')"
+    expected = (
+        "[integrator] timestep: must be in ps, such as '1 ps': 'K' does not convert to it "
+        "(found '4 K')"
+    )
     assert str(caught.value) == expected
 
 
@@ -208,9 +225,8 @@ def test_options_have_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     wrong = CliRunner().invoke(app, ["run", "--timestep", "4 K"])
     assert wrong.exit_code == 2
-    assert "'--timestep': must be in ps, to which 'K' does not convert (found '4 K')" in (
-        wrong.output
-    )
+    said = "'--timestep': must be in ps, such as '1 ps': 'K' does not convert to it (found '4 K')"
+    assert said in wrong.output
     options = ["--timestep", "4 fs", "--annealing", "0:10 K,1 ns:300", "--box", "30 A,3 nm,3"]
     options += ["--electric-field", "1,0,0", "--fmm-box", "3,0,3,0,0,3"]
     right = CliRunner().invoke(app, ["run", *options, "--ensemble", "NPT"])

@@ -161,8 +161,7 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
     QuiltError
         If it is none.
     """
-    is_text = isinstance(value, str) and not value.strip()[-1:].isalpha()  # without a unit
-    number = in_unit(name, value, unit) if unit and not is_text else value
+    number = in_unit(name, value, unit) if unit else value
     if isinstance(number, bool | str):
         number = None
     try:
@@ -170,8 +169,8 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
     except (TypeError, ValueError, OverflowError):
         real = math.nan
     if not math.isfinite(real):
-        of = f", in {unit}" if unit else ""
-        raise QuiltError(f"{name} must be a number{of}, not {value!r}")
+        wanted = Unit(unit).wanted if unit else "a number"
+        raise QuiltError(f"{name} must be {wanted}, not {value!r}")
     return real
 
 

@@ -50,6 +50,7 @@ _WITHOUT: dict[str, tuple[Fraction, _Dimension]] = {
     **dict.fromkeys(("d", "day"), (Fraction(86400), {"s": 1})),
     **dict.fromkeys(("A", "\u00c5", "angstrom"), (_exactly("1e-10"), {"m": 1})),
     **dict.fromkeys(("atm", "atmosphere"), (Fraction(101325), {"kg": 1, "m": -1, "s": -2})),
+    **dict.fromkeys(("amu", "Da", "dalton"), (Fraction(1), {"amu": 1})),
     **dict.fromkeys(("rad", "radian"), (Fraction(1), {"rad": 1})),
     **dict.fromkeys(("deg", "degree", "\u00b0"), (_DEGREE, {"rad": 1})),
 }
@@ -60,7 +61,8 @@ _PREFIXES = {
 }
 # Common names of the units of settings in OpenMM and pint.
 _FOREIGN = {
-    **{"s": "second", "ps": "picosecond", "min": "minute", "h": "hour", "nm": "nanometer"},
+    **{"s": "second", "ps": "picosecond", "ns": "nanosecond", "min": "minute", "h": "hour"},
+    **{"nm": "nanometer", "amu": "amu"},
     **{"K": "kelvin", "bar": "bar", "kJ": "kilojoule", "mol": "mole", "l": "liter", "V": "volt"},
     **{"degree": "degree", "rad": "radian"},
 }
@@ -110,11 +112,11 @@ class Unit:
     def _of_text(self, text: str) -> float:
         found = _VALUE.fullmatch(text)
         if found is None or len(text) > _LONGEST:
-            raise ValueError(f"must be a valid number, in {self.name}, or a value with a unit")
+            raise ValueError(f"must be {self.wanted}")
         number = Fraction(found[1])
         if found[2]:
-            size, dimension = _size(found[2], self.name)
-            own, wanted = _size(self.name, self.name)
+            size, dimension = _size(found[2], self)
+            own, wanted = _size(self.name, self)
             if dimension != wanted:
                 raise self._other_dimension(found[2])
             number *= size / own
@@ -138,12 +140,24 @@ class Unit:
 
     def _made(self, unit: Callable[[str], Any], one: Any) -> Any:
         """The same unit, from those of another program by their names."""
-        for name, exponent in _factors(self.name, self.name):
+        for name, exponent in _factors(self.name, self):
             one = one * unit(_FOREIGN[name]) ** exponent
         return one
 
     def _other_dimension(self, found: str) -> ValueError:
-        return ValueError(f"must be in {self.name}, to which '{found}' does not convert")
+        return ValueError(
+            f"must be in {self.name}, such as {self.example}: '{found}' does not convert to it"
+        )
+
+    @property
+    def example(self) -> str:
+        """A value in this unit: '1 ps', '1/ps'."""
+        return f"'{self.name}'" if self.name.startswith("1/") else f"'1 {self.name}'"
+
+    @property
+    def wanted(self) -> str:
+        """What a value may be, in the words of an error."""
+        return f"a number, in {self.name}, or a value with a unit, such as {self.example}"
 
 
 OF_BOX = (*[Unit("nm")] * 3, *[Unit("degree")] * 3)  # three lengths, three angles
@@ -170,7 +184,7 @@ Seconds = Annotated[float, Unit("s")]
 
 
 @functools.lru_cache(maxsize=256)
-def _size(text: str, wanted: str) -> tuple[Fraction, dict[str, int]]:
+def _size(text: str, wanted: Unit) -> tuple[Fraction, dict[str, int]]:
     """Size of a unit in base units, and its dimension."""
     size, dimension = Fraction(1), dict[str, int]()
     for name, exponent in _factors(text, wanted):
@@ -181,14 +195,16 @@ def _size(text: str, wanted: str) -> tuple[Fraction, dict[str, int]]:
     return size, {base: power for base, power in dimension.items() if power}
 
 
-def _factors(text: str, wanted: str) -> list[tuple[str, int]]:
+def _factors(text: str, wanted: Unit) -> list[tuple[str, int]]:
     """The names in a unit and their exponents: "kJ/(mol nm^2)" -> kJ 1, mol -1, nm -2."""
     text = _DIVISOR.sub(lambda part: "/" + _TIMES.sub("/", part[1].strip()), text)
     found, at = [], 0
     while at < len(text):
         factor = _FACTOR.match(text, at)
         if factor is None:
-            raise ValueError(f"'{text}' is not a unit; give it in {wanted}")
+            raise ValueError(
+                f"'{text}' is not a unit; give it in {wanted.name}, such as {wanted.example}"
+            )
         sign = -1 if factor[1] in ("/", "per") else 1
         if factor[2] != "1":
             found.append((factor[2], sign * int(factor[3] or 1)))
@@ -196,7 +212,7 @@ def _factors(text: str, wanted: str) -> list[tuple[str, int]]:
     return found
 
 
-def _named(name: str, wanted: str) -> tuple[Fraction, _Dimension]:
+def _named(name: str, wanted: Unit) -> tuple[Fraction, _Dimension]:
     """Size of a unit in base units, by its name, also plural or with a prefix."""
     for word in (name, name.removesuffix("s")):
         if (known := (_WITHOUT | _WITH_PREFIX).get(word)) is not None:
@@ -206,7 +222,9 @@ def _named(name: str, wanted: str) -> tuple[Fraction, _Dimension]:
             if rest != word and rest in _WITH_PREFIX and (len(prefix) == 1) == _is_short(rest):
                 size, dimension = _WITH_PREFIX[rest]
                 return size * Fraction(10) ** power, dimension
-    raise ValueError(f"the unit '{name}' is not known; give it in {wanted}")
+    raise ValueError(
+        f"the unit '{name}' is not known; give it in {wanted.name}, such as {wanted.example}"
+    )
 
 
 def _is_short(name: str) -> bool:
