@@ -455,7 +455,10 @@ def test_pairs_of_the_form_of_ours() -> None:
         (lambda: quiltmd.CustomPairs("r*s", 0.9), "'s' is not known"),
         (lambda: quiltmd.CustomPairs("r*s", 0.9, {"s": [1.0]}), "'s' is not known, only r, s1, s2"),
         (lambda: quiltmd.CustomPairs("r", -1.0), "the cutoff must be positive"),
-        (lambda: quiltmd.CustomPairs("r", "9 ps"), "cutoff must be in nm, such as '1 nm': 'ps' does not"),
+        (
+            lambda: quiltmd.CustomPairs("r", "9 ps"),
+            "cutoff must be in nm, such as '1 nm': 'ps' does not",
+        ),
         (lambda: quiltmd.CustomPairs("r", "0.9 nm", switch_distance="far"), "must be a"),
         (lambda: quiltmd.CustomPairs("r", 0.9, {"s": "1 nm"}), "s must be a number or numbers"),
         (lambda: quiltmd.CustomBond("k*r", [[0, 1]], {"k": "5 kJ"}), "k must be a number or num"),

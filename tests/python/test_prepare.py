@@ -493,6 +493,7 @@ def test_missing_libraries_are_named(
     peptide: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "openff.toolkit", None)
+    (tmp_path / "ligand.sdf").touch()
     with pytest.raises(QuiltError, match=PACKAGES):
         prepare.read_ligand(tmp_path / "ligand.sdf")
     monkeypatch.setitem(sys.modules, "pdbfixer", None)

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import Field
 
+from ..description.units import Seconds
 from ..engine.core import EngineFactory
 from ..engine.execution import DeviceName
 from ..inputs.standard_systems import SYSTEMS, system_files
@@ -24,6 +26,7 @@ from ..running.config import build_config
 from ..running.progress import say
 from ..running.records import read_log
 from ..workers.factory import make_engine
+from .declared import declared
 from .options import Settings, with_settings
 from .run import exit_as_stopped
 
@@ -33,6 +36,7 @@ _LOG_EVERY = 10
 _TIMESTEP = 0.004  # ps
 _TEMPERATURE = 300.0  # K
 _MOST_STEPS = 50_000
+_Duration = Annotated[Seconds, Field(ge=0)]
 
 
 @with_settings("run.device")
@@ -40,7 +44,7 @@ def demo(
     settings: Settings,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"),
     seconds: Annotated[
-        float, typer.Option(min=0, help="Approximate wall-clock time of the dynamics, s.")
+        float, declared(_Duration, "Approximate wall-clock time of the dynamics, s.")
     ] = 15.0,
 ) -> None:
     """Simulate a protein in water and plot its energies."""

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of `quiltmd prepare`: one for each of the `Choices`, which have the defaults."""
+"""The options of `quiltmd prepare`: one for each of the `Choices`.
+
+Defaults are those of `Choices`, and so are units and limits of numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,15 @@ import functools
 import inspect
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import OptionInfo
 
 from ..errors import QuiltError
+from ..prepare.solvent import Anion, Cation, Lipid
 from ..prepare.steps import Choices
+from .declared import declared
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -54,10 +59,20 @@ def _given(help: str, **about: Any) -> _Given:
     return _Given(_option(help=help, **about))
 
 
+def _choice(help: str, metavar: str, kind: Any) -> _Given:
+    listed = ", ".join(get_args(kind))
+    return _given(f"{help}: {listed}.", metavar=metavar, case_sensitive=False)
+
+
+def _number(name: str, help: str) -> _Given:
+    return _Given(declared(_TYPES[name], help))
+
+
 def _text(read: Callable[[str], Any], *flags: str, **about: Any) -> _Given:
     return _Given(_option(*flags, **about), str, read)
 
 
+_TYPES = get_type_hints(Choices, include_extras=True)
 OPTIONS = {
     "ligands": _Given(
         _option(
@@ -68,7 +83,7 @@ OPTIONS = {
         list[Path] | None,
         lambda files: tuple(map(str, files or ())),
     ),
-    "model": _given("Model of the file, from 1."),
+    "model": _number("model", "Model of the file, from 1."),
     "chains": _text(
         lambda text: _names(text) or None, metavar="A,B", help="Keep only these chains."
     ),
@@ -85,9 +100,9 @@ OPTIONS = {
         "Missing residues within chains: end with an error (refuse), build them (build), or cut "
         "the chain and cap both ends (cap)."
     ),
-    "longest_loop": _given("Longest run of missing residues to build.", min=0),
+    "longest_loop": _number("longest_loop", "Longest run of missing residues to build."),
     "termini": _given("Ends of proteins: charged, or capped with ACE and NME."),
-    "ph": _given("pH that sets the protonation of residues.", min=0, max=14),
+    "ph": _number("ph", "pH that sets the protonation of residues."),
     "protonation": _text(
         _pairs("--protonation", "A:57=HIE"),
         metavar="A:57=HIE,...",
@@ -108,31 +123,35 @@ OPTIONS = {
         help="Water model: tip3p, spce, opc, ...; default: that of the force field.",
     ),
     "box": _given("Shape of the water box; none: no water and no box."),
-    "padding": _given("Distance from a sphere around the solute to the faces of the box, nm."),
-    "membrane": _text(
-        lambda text: text or None,
-        metavar="POPC",
-        help="Add a membrane in the xy plane: POPC, POPE, DPPC, ...",
+    "padding": _number(
+        "padding", "Distance from a sphere around the solute to the faces of the box, nm."
     ),
-    "membrane_centre": _given(
-        "z coordinate of the centre of the membrane, nm, in the coordinates of the structure."
+    "membrane": _choice("Add a membrane in the xy plane", "LIPID", Lipid),
+    "membrane_centre": _number(
+        "membrane_centre",
+        "z coordinate of the centre of the membrane, nm, in the coordinates of the structure.",
     ),
-    "concentration": _given("Salt concentration, mol/l."),
+    "concentration": _number("concentration", "Salt concentration, mol/l."),
     "neutralise": _given("Add ions until the charge is 0."),
-    "cation": _given("Cation of the salt.", metavar="ION"),
-    "anion": _given("Anion of the salt.", metavar="ION"),
-    "temperature": _given("Temperature in run.toml, K."),
-    "pressure": _given("Pressure in run.toml, bar."),
-    "nanoseconds": _given("Length of the production stage in run.toml, ns."),
-    "seed": _given("Random seed."),
+    "cation": _choice("Cation of the salt", "ION", Cation),
+    "anion": _choice("Anion of the salt", "ION", Anion),
+    "temperature": _number("temperature", "Temperature in run.toml, K."),
+    "pressure": _number("pressure", "Pressure in run.toml, bar."),
+    "nanoseconds": _number("nanoseconds", "Length of the production stage in run.toml, ns."),
+    "seed": _number("seed", "Random seed."),
 }
+
+
+def _plain(name: str) -> Any:
+    """The type of a choice without unit and limits, which typer does not know."""
+    kind = _TYPES[name]
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
 
 def with_choices(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command an option for each choice; it receives them as its parameter `choices`."""
     signature = inspect.signature(command, eval_str=True)
     own = [item for item in signature.parameters.values() if item.name != "choices"]
-    types = get_type_hints(Choices)
     defaults = {field.name: field.default for field in dataclasses.fields(Choices)}
 
     def parameter(name: str, given: _Given) -> inspect.Parameter:
@@ -141,7 +160,7 @@ def with_choices(command: Callable[..., None]) -> Callable[..., None]:
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=defaults[name] if given.kind is None else unset,
-            annotation=Annotated[given.kind or types[name], given.option],
+            annotation=Annotated[given.kind or _plain(name), given.option],
         )
 
     parameters = [*own, *(parameter(name, given) for name, given in OPTIONS.items())]

@@ -19,10 +19,12 @@ from typing import Annotated
 import numpy as np
 import typer
 from numpy.typing import NDArray
+from pydantic import Field
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from ..description.units import Seconds
 from ..errors import QuiltError
 from ..exchange.analysis import History, read_history
 from ..exchange.config import ExchangeConfig
@@ -35,8 +37,10 @@ from ..running.progress import redraws
 from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
 from ..running.spans import clock
 from ..running.stages import has_stages, stages_of
+from .declared import declared
 
 _F64 = NDArray[np.float64]
+_Interval = Annotated[Seconds, Field(ge=0.1)]
 
 _DAY = 86400.0
 _NARROW = 78  # characters in which titles fit side by side
@@ -48,7 +52,7 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 
 def watch(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
+    seconds: Annotated[float, declared(_Interval, "Time between updates, s.")] = 2.0,
     once: Annotated[
         bool, typer.Option("--once", help="Print the current state once and end.")
     ] = False,

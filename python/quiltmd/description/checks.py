@@ -4,21 +4,33 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from itertools import combinations
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ..errors import InputError, QuiltError
 from .units import Unit
 
 Settings = TypeVar("Settings")
 Kind = TypeVar("Kind", bound=np.generic)
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 LAST_STEP = 2**62
 _SHOWN = 80  # characters of a value in a message
@@ -232,6 +244,52 @@ def user_settings(kind: type[Settings], title: str | None = None) -> type[Settin
 
     kind.__init__ = checked  # type: ignore[method-assign]
     return kind
+
+
+def user_arguments(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """Makes a function convert and check its numbers as `Annotated` declares them.
+
+    QuiltError says which argument is wrong.  Other arguments reach the function as they are.
+    """
+    signature = inspect.signature(function)
+
+    @functools.cache
+    def declared() -> dict[str, TypeAdapter[Any]]:
+        hints = get_type_hints(function, include_extras=True)
+        return {name: TypeAdapter(kind) for name, kind in hints.items() if _is_declared(kind)}
+
+    @functools.wraps(function)
+    def checked(*values: Arguments.args, **named: Arguments.kwargs) -> Result:
+        bound = signature.bind(*values, **named)
+        for name, adapter in declared().items():
+            if name in bound.arguments:
+                bound.arguments[name] = checked_value(name, bound.arguments[name], adapter)
+        return function(*bound.args, **bound.kwargs)
+
+    return checked
+
+
+def checked_value(name: str, value: Any, adapter: TypeAdapter[Any]) -> Any:
+    """A number as the type of an adapter declares it.
+
+    Raises
+    ------
+    QuiltError
+        If it is none, or beyond its limits; begins with the name.
+    """
+    where = f"{name}: " if name else ""
+    if isinstance(value, bool):
+        raise QuiltError(f"{where}must be a number (found {value!r})")
+    try:
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        message = _describe(error.errors()[0] | {"loc": ()}, [])
+        raise QuiltError(f"{where}{message} (found {value!r})") from None
+
+
+def _is_declared(kind: Any) -> bool:
+    """Whether a type is `Annotated`, or may be None otherwise."""
+    return Annotated in (get_origin(kind), *map(get_origin, get_args(kind)))
 
 
 def plain(value: Any) -> Any:

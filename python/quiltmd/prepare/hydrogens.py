@@ -11,9 +11,11 @@ from typing import Any
 import gemmi
 import numpy as np
 
+from ..description.checks import user_arguments
 from ..errors import QuiltError, one_line
 from .libraries import import_openmm
 from .notes import Note, listed
+from .quantities import Ph, Seed
 from .repair import Model, drawing
 from .residues import PLAIN, STATES
 
@@ -40,12 +42,13 @@ _BOUND = 0.28
 _USUAL = ("ASP, charge -1", "GLU, charge -1", "LYS, charge +1", "CYS, neutral")
 
 
+@user_arguments
 def add_hydrogens(
     model: Model,
     *,
-    ph: float = 7.0,
+    ph: Ph = 7.0,
     protonation: Mapping[str, str] | None = None,
-    seed: int = 1,
+    seed: Seed = 1,
 ) -> Model:
     """Adds missing hydrogens, by OpenMM's Modeller.
 

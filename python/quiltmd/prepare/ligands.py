@@ -75,9 +75,9 @@ def read_ligand(
         parameters.
     """
     file = os.fspath(path)
-    toolkit, generators = _libraries(file)
     if not os.path.exists(file):
         raise InputError("no such file", file=file)
+    toolkit, generators = _libraries(file)
     try:
         read = toolkit.Molecule.from_file(file)
     except (ImportError, SyntaxError) as error:  # some modules are imported on first use

@@ -6,6 +6,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from ..description.checks import user_arguments
+from .quantities import Nanoseconds, Pressure, Seed, Temperature
+
 _STEP = 0.004  # ps, with heavier hydrogens
 _HEAT_STEP = 0.002
 _HEAT, _RELEASE, _EQUILIBRATE = 100, 500, 500  # ps
@@ -65,16 +68,17 @@ output = {{ log_every = {every}, trajectory_every = {every} }}
 """
 
 
+@user_arguments
 def write_protocol(
     structure: str,
     parameters: Sequence[str],
     *,
     periodic: bool = True,
     membrane: bool = False,
-    temperature: float = 300.0,
-    pressure: float = 1.0,
-    nanoseconds: float = 10.0,
-    seed: int = 1,
+    temperature: Temperature = 300.0,
+    pressure: Pressure = 1.0,
+    nanoseconds: Nanoseconds = 10.0,
+    seed: Seed = 1,
 ) -> str:
     """The text of a run.toml with stages.
 

@@ -13,11 +13,13 @@ from typing import Any, Literal
 
 import gemmi
 
+from ..description.checks import user_arguments
 from ..errors import QuiltError, one_line
 from .force_fields import ForceField
 from .gaps import LONGEST_LOOP, Treatment, treat_gaps
 from .libraries import import_openmm, import_pdbfixer
 from .notes import Note, listed
+from .quantities import LoopLength, Seed
 from .residues import CAPS, is_water, key, label, without
 from .structure import Structure
 
@@ -176,13 +178,14 @@ def note_kept(structure: Structure) -> Structure:
     return structure.noting(*notes)
 
 
+@user_arguments
 def repair(
     structure: Structure,
     *,
     gaps: Treatment = "build",
-    longest_loop: int = LONGEST_LOOP,
+    longest_loop: LoopLength = LONGEST_LOOP,
     termini: Termini = "charged",
-    seed: int = 1,
+    seed: Seed = 1,
 ) -> Model:
     """Adds missing heavy atoms, missing residues and caps.
 

@@ -3,24 +3,28 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from ..description.checks import user_arguments
 from ..errors import QuiltError, one_line
 from .force_fields import ForceField
 from .libraries import import_openmm
 from .notes import Note
+from .quantities import Concentration, Height, Padding, Seed
 from .repair import Model, drawing
 
 Shape = Literal["cube", "dodecahedron", "octahedron"]
-LIPIDS = ("POPC", "POPE", "DLPC", "DLPE", "DMPC", "DOPC", "DPPC")
-CATIONS = ("Na+", "K+", "Li+", "Cs+", "Rb+")
-ANIONS = ("Cl-", "Br-", "F-", "I-")
+Lipid = Literal["POPC", "POPE", "DLPC", "DLPE", "DMPC", "DOPC", "DPPC"]
+Cation = Literal["Na+", "K+", "Li+", "Cs+", "Rb+"]
+Anion = Literal["Cl-", "Br-", "F-", "I-"]
 _WATER_BOXES = {3: "tip3p", 4: "tip4pew", 5: "tip5p"}  # of OpenMM, by the sites of a water molecule
 _ROOM = 0.15  # nm from a water molecule of the input to the faces of the box
+_FARTHEST = 5.0  # nm between the centre of a membrane and the structure
 _LEAST_BOX = 2.0  # nm between opposite faces: twice a cutoff of 0.9 nm and room for a barostat
 
 
@@ -41,17 +45,18 @@ def box_vectors(shape: Shape, width: float) -> npt.NDArray[np.float64]:
     return width * np.array(rows[shape], float)
 
 
+@user_arguments
 def add_water(
     model: Model,
     force_field: ForceField,
     *,
     shape: Shape = "cube",
-    padding: float = 1.0,
-    concentration: float = 0.15,
+    padding: Padding = 1.0,
+    concentration: Concentration = 0.15,
     neutralise: bool = True,
-    cation: str = "Na+",
-    anion: str = "Cl-",
-    seed: int = 1,
+    cation: Cation = "Na+",
+    anion: Anion = "Cl-",
+    seed: Seed = 1,
 ) -> Model:
     """Adds a box of water with ions.
 
@@ -81,14 +86,15 @@ def add_water(
         If the force field has no water, an atom has no parameters, or the box is too small.
     """
     openmm = import_openmm()
-    _check(padding, concentration, cation, anion)
+    _check_ions(cation, anion)
     sites = _sites(force_field)
     centre, diameter = _sphere(model)
     width = diameter + 2 * padding
     if width < _LEAST_BOX:
+        enough = math.ceil(50 * (_LEAST_BOX - diameter)) / 100
         raise QuiltError(
             f"a box of {width:.2f} nm is too small for a cutoff of 0.9 nm: raise the padding to "
-            f"{(_LEAST_BOX - diameter) / 2:.2f} nm"
+            f"{enough:.2f} nm"
         )
     model = _without_far_water(model, centre, width / 2 - _ROOM)
     modeller = _modeller(model)
@@ -121,18 +127,19 @@ _SHAPES = {
 }
 
 
+@user_arguments
 def add_membrane(
     model: Model,
     force_field: ForceField,
     *,
-    lipid: str = "POPC",
-    centre: float = 0.0,
-    padding: float = 1.0,
-    concentration: float = 0.15,
+    lipid: Lipid = "POPC",
+    centre: Height = 0.0,
+    padding: Padding = 1.0,
+    concentration: Concentration = 0.15,
     neutralise: bool = True,
-    cation: str = "Na+",
-    anion: str = "Cl-",
-    seed: int = 1,
+    cation: Cation = "Na+",
+    anion: Anion = "Cl-",
+    seed: Seed = 1,
 ) -> Model:
     """Adds a membrane in the xy plane, with water and ions on both sides.
 
@@ -143,7 +150,7 @@ def add_membrane(
     model, force_field, concentration, neutralise, cation, anion, seed:
         As for `add_water`.
     lipid:
-        One of `LIPIDS`.
+        One of `Lipid`.
     centre:
         z coordinate of the centre of the membrane in the coordinates of the input, nm.
     padding:
@@ -155,15 +162,16 @@ def add_membrane(
         As `add_water`, or if there is no such lipid.
     """
     openmm = import_openmm()
-    _check(padding, concentration, cation, anion)
-    if lipid.upper() not in LIPIDS:
-        raise QuiltError(f"no membrane of {lipid}: choose {', '.join(LIPIDS)}")
+    _check_ions(cation, anion)
+    if lipid.upper() not in get_args(Lipid):
+        raise QuiltError(f"no membrane of {lipid}: choose {', '.join(get_args(Lipid))}")
     sites = _sites(force_field)
     if sites != 3:
         raise QuiltError(
             f"membranes are built with water of three sites, and {force_field.title} has {sites}: "
             "choose --water-model tip3p"
         )
+    _check_height(model, centre)
     modeller = _modeller(model)
     force_field.create_system(modeller.topology)
     with drawing(seed):
@@ -190,14 +198,21 @@ def add_membrane(
     return made.noting(Note("membrane", text, check=True), _counts(made, concentration, neutralise))
 
 
-def _check(padding: float, concentration: float, cation: str, anion: str) -> None:
-    if padding <= 0:
-        raise QuiltError(f"padding is {padding:g} nm: it must be above 0")
-    if concentration < 0:
-        raise QuiltError(f"concentration is {concentration:g} mol/l: it must not be below 0")
-    for ion, known in ((cation, CATIONS), (anion, ANIONS)):
+def _check_ions(cation: str, anion: str) -> None:
+    for ion, known in ((cation, get_args(Cation)), (anion, get_args(Anion))):
         if ion not in known:
             raise QuiltError(f"unknown ion {ion}: choose {', '.join(known)}")
+
+
+def _check_height(model: Model, centre: float) -> None:
+    """Refuses a membrane that is far from the structure."""
+    heights = _places(model)[:, 2]
+    lowest, highest = float(heights.min()), float(heights.max())
+    if not lowest - _FARTHEST <= centre <= highest + _FARTHEST:
+        raise QuiltError(
+            f"a membrane with its centre at z = {centre:g} nm is more than {_FARTHEST:g} nm from "
+            f"the structure, which is between z = {lowest:.1f} and {highest:.1f} nm"
+        )
 
 
 def _sites(force_field: ForceField) -> int:

@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from ..description.checks import user_settings
 from ..description.system import System
-from ..errors import QuiltError
+from ..errors import InputError, QuiltError
 from .files import STRUCTURE, parameter_names, refuse_to_replace, write_system
 from .force_fields import ForceField, read_force_field
 from .gaps import LONGEST_LOOP, Treatment
@@ -19,6 +23,18 @@ from .libraries import import_openmm, import_pdbfixer
 from .ligands import Ligand, add_ligands, read_ligand
 from .notes import Note
 from .protocol import write_protocol
+from .quantities import (
+    Concentration,
+    Height,
+    LoopLength,
+    ModelNumber,
+    Nanoseconds,
+    Padding,
+    Ph,
+    Pressure,
+    Seed,
+    Temperature,
+)
 from .repair import (
     Model,
     Termini,
@@ -27,7 +43,7 @@ from .repair import (
     repair,
     replace_residues,
 )
-from .solvent import add_membrane, add_water
+from .solvent import Anion, Cation, Lipid, Shape, add_membrane, add_water
 from .structure import (
     Structure,
     read_structure,
@@ -37,7 +53,8 @@ from .structure import (
 )
 
 
-@dataclass(frozen=True)
+@partial(user_settings, title="")
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class Choices:
     """Choices for the preparation of a structure.
 
@@ -71,34 +88,39 @@ class Choices:
         See `write_protocol`.
     seed:
         Random seed of all steps.
+
+    Raises
+    ------
+    QuiltError
+        If a choice does not exist, or a number is beyond its limits.
     """
 
-    model: int = 1
+    model: ModelNumber = 1
     chains: tuple[str, ...] | None = None
     remove: tuple[str, ...] = ()
-    replacements: Mapping[str, str] = field(default_factory=dict)
+    replacements: Mapping[str, str] = Field(default_factory=dict)
     water: Literal["keep", "remove"] = "keep"
     hydrogens: Literal["keep", "rebuild"] = "keep"
     gaps: Treatment = "build"
-    longest_loop: int = LONGEST_LOOP
+    longest_loop: LoopLength = LONGEST_LOOP
     termini: Termini = "charged"
-    ph: float = 7.0
-    protonation: Mapping[str, str] = field(default_factory=dict)
-    force_field: tuple[str, ...] = ("amber14",)
+    ph: Ph = 7.0
+    protonation: Mapping[str, str] = Field(default_factory=dict)
+    force_field: tuple[str | Path, ...] = ("amber14",)
     water_model: str | None = None
-    ligands: tuple[str, ...] = ()
-    box: Literal["cube", "dodecahedron", "octahedron", "none"] = "cube"  # Shape, or none
-    membrane: str | None = None
-    membrane_centre: float = 0.0
-    padding: float = 1.0
-    concentration: float = 0.15
+    ligands: tuple[str | Path, ...] = ()
+    box: Literal[Shape, "none"] = "cube"
+    membrane: Lipid | None = None
+    membrane_centre: Height = 0.0
+    padding: Padding = 1.0
+    concentration: Concentration = 0.15
     neutralise: bool = True
-    cation: str = "Na+"
-    anion: str = "Cl-"
-    temperature: float = 300.0
-    pressure: float = 1.0
-    nanoseconds: float = 10.0
-    seed: int = 1
+    cation: Cation = "Na+"
+    anion: Anion = "Cl-"
+    temperature: Temperature = 300.0
+    pressure: Pressure = 1.0
+    nanoseconds: Nanoseconds = 10.0
+    seed: Seed = 1
 
 
 def prepare(
@@ -135,6 +157,9 @@ def prepare(
     """
     chosen = choices or Choices()
     refuse_to_replace(out, overwrite)
+    for file in (structure, *chosen.ligands):
+        if not os.path.exists(file):
+            raise InputError("no such file", file=os.fspath(file))
     import_openmm()
     import_pdbfixer()
     say(f"reading {os.fspath(structure)}")
