@@ -4,8 +4,9 @@
     python benchmarks/melting.py Cu_u3.eam Cu 0.3615 1150 1550 [--cells 5] [--picoseconds 40]
 
 A face-centred cubic crystal at the temperature and 1 bar, and a liquid with the same cross section
-are put on each other; then only the length of the box changes.  Printed are the potential energies
-of an atom, eV, of the crystal, and of both together as time goes by.
+are put on each other; then only the length of the box changes.  Printed are mean potential energies
+of an atom, eV: of the crystal alone, of the liquid alone, and of both together as time goes by,
+which approach one of them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ EV = 96.48533212331002  # kJ/mol
 FCC = np.array([[0, 0, 0], [0, 0.5, 0.5], [0.5, 0, 0.5], [0.5, 0.5, 0]])
 SOFT, STEP = 7e-7, 0.002  # compressibility, 1/bar; ps
 HOT, GAP = 3500.0, 0.2  # K, to melt at once; nm between the halves at first
+ALONE = 5000  # steps, for the energies of crystal and liquid alone
+BETWEEN = 50  # steps between energies of which means are taken
 
 
 class Metal:
@@ -48,8 +51,13 @@ class Metal:
         )
 
 
-def energy(simulation: quiltmd.Simulation) -> float:
-    return simulation.energies()["potential"] / simulation.system.atoms / EV
+def mean_energy(simulation: quiltmd.Simulation, steps: int) -> float:
+    """Of an atom, while the simulation runs these steps."""
+    found = []
+    for _ in range(steps // BETWEEN):
+        simulation.run(BETWEEN)
+        found.append(simulation.energies()["potential"] / simulation.system.atoms / EV)
+    return float(np.mean(found))
 
 
 def inside(places: np.ndarray, box: np.ndarray) -> np.ndarray:
@@ -68,21 +76,23 @@ def crystal(metal: Metal, constant: float, cells: int, kelvin: float) -> quiltmd
     for _ in range(20):
         run.run(50)
         edges.append(run.state().box[0, 0])
-    print(f"{kelvin:g} K: crystal {energy(run):.3f} eV, constant {np.mean(edges) / cells:.4f} nm")
+    constant = np.mean(edges) / cells
     state = run.state()
+    print(f"{kelvin:g} K: crystal {mean_energy(run, ALONE):.3f} eV, constant {constant:.4f} nm")
     scaled = inside(state.positions, state.box) * np.mean(edges) / state.box[0, 0]
     return quiltmd.State.start(run.system, scaled, np.eye(3) * np.mean(edges))
 
 
 def liquid(metal: Metal, solid: quiltmd.State, kelvin: float) -> quiltmd.State:
-    """With the cross section of the crystal."""
+    """At equilibrium, with the cross section of the crystal."""
     state = solid
-    for heat, steps in ((HOT, 4000), (max(kelvin, 1500.0), 2000)):
+    for heat, steps in ((HOT, 4000), (max(kelvin, 1500.0), 2000), (kelvin, 5000)):
         run = metal.simulation(state.positions, state.box, heat, along_z=True)
         run.draw_velocities(heat, 2)
         run.run(steps)
         state = run.state()
-    return state
+    print(f"{kelvin:g} K: liquid {mean_energy(run, ALONE):.3f} eV", flush=True)
+    return run.state()
 
 
 def main() -> None:
@@ -105,8 +115,8 @@ def main() -> None:
         run.minimize(tolerance=300.0, max_iterations=300)
         run.draw_velocities(kelvin, 3)
         for _ in range(10):
-            run.run(round(args.picoseconds / STEP / 10))
-            print(f"{run.step * STEP:6.1f} ps {energy(run):.3f} eV", flush=True)
+            mean = mean_energy(run, round(args.picoseconds / STEP / 10))
+            print(f"to {run.step * STEP:6.1f} ps {mean:.3f} eV", flush=True)
 
 
 if __name__ == "__main__":
