@@ -289,11 +289,13 @@ def test_the_api_pages_have_every_name_once() -> None:
 @pytest.mark.parametrize(
     ("base", "page"), [(Thermostat, "integrators.md"), (Barostat, "barostats.md")]
 )
-def test_the_theory_lists_every_choice(base: type[Any], page: str) -> None:
-    """A row of kind and class for each thermostat and barostat."""
+def test_the_manual_lists_every_choice(base: type[Any], page: str) -> None:
+    """A row of kind and class for each thermostat and barostat; the table of keys has the kinds."""
     rows = (ROOT / "docs" / "theory" / page).read_text()
+    keys = (ROOT / "docs" / "user" / "configuration.md").read_text()
     for kind, choice in choices_of(base).items():
         assert f"| `{kind}` | `{choice.__name__}` |" in rows
+        assert f'"{kind}"' in keys
 
 
 def test_the_theory_lists_every_form_of_terms() -> None:

@@ -38,7 +38,9 @@ def bench(
     ] = None,
     transports: Annotated[
         bool,
-        typer.Option("--transports", help="Compare message transports between two or more ranks."),
+        typer.Option(
+            "--transports", help="Compare message transports between two ranks, or --ranks."
+        ),
     ] = False,
     steps: Annotated[
         int, typer.Option(min=0, help="Steps to time; 0: as many as take about ten seconds.")

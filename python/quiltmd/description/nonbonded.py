@@ -152,9 +152,9 @@ class Nonbonded:
     )
     method: Literal["pme", "fmm", "reaction-field", "cutoff", "no-cutoff"] = Field(
         default="pme",
-        description="Long-range electrostatics: pme, fmm (fast multipole method), cutoff "
-        "(truncation, for tests and implicit solvent), reaction-field, or no-cutoff (all pairs of "
-        "atoms; only without a periodic box, and the default there).",
+        description="Long-range electrostatics: pme, fmm (fast multipole method), cutoff (no "
+        "interactions beyond the cutoff, for tests and implicit solvent), reaction-field, or "
+        "no-cutoff (all pairs of atoms; only without a periodic box, and the default there).",
     )
     relative_permittivity: float = Field(
         default=1.0,
