@@ -17,7 +17,9 @@ from quiltmd import prepare
 from quiltmd.commands import catalogue
 from quiltmd.commands.cli import app
 from quiltmd.description.units import Unit
+from quiltmd.inputs.frames import read_frames
 from quiltmd.prepare.solvent import add_membrane, add_water
+from quiltmd.running.external_section import ExternalSection
 
 # Units as descriptions of options name them.
 NAMED = re.compile(
@@ -135,3 +137,9 @@ def test_missing_files_are_named_before_libraries(
             prepare.prepare(tmp_path / file, tmp_path / "out", choices)
     with pytest.raises(quiltmd.QuiltError, match=r"ligand.sdf: no such file"):
         prepare.read_ligand(tmp_path / "ligand.sdf")
+    model = ExternalSection(kind="torch", file=tmp_path / "model.pt")
+    with pytest.raises(quiltmd.QuiltError, match=r"model.pt: no such file"):
+        model.build()
+    monkeypatch.setattr("quiltmd.inputs.frames.find_spec", lambda _: None)
+    with pytest.raises(quiltmd.QuiltError, match=r"frames.xtc: no such file"):
+        next(iter(read_frames(tmp_path / "frames.xtc", 3)))

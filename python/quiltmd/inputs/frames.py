@@ -76,12 +76,12 @@ def read_frames(
 
 def _start_reader(file: str, asked: Sequence[str], starting: Starting) -> subprocess.Popen[bytes]:
     """A process that reads the file, and ends with `starting`; see frames_process."""
+    if not Path(file).exists():
+        raise InputError("no such file", file=file)
     if find_spec("MDAnalysis") is None:
         raise QuiltError(
             "reading trajectories needs MDAnalysis: pip install 'quiltmd[trajectories]'"
         )
-    if not Path(file).exists():
-        raise InputError("no such file", file=file)
     return starting.start(partial(_reader, file, asked), _end)
 
 

@@ -11,6 +11,7 @@ from ..description.model_region import model_region
 from ..description.system import System
 from ..description.units import Nanometres
 from ..engine.external_factory import ExternalFactory
+from ..errors import InputError
 from .factory_section import FactorySection
 from .section import AbsolutePath
 
@@ -61,6 +62,8 @@ class ExternalSection(FactorySection):
 
     def build(self) -> ExternalFactory:
         """Factory of the force, used in the process of the engine."""
+        if self.file is not None and not self.file.exists():
+            raise InputError("no such file", file=str(self.file))
         if self.kind == "plumed":
             return ExternalFactory(_PLUMED, None, {"file": str(self.file), **self.options})
         if self.kind == "torch":
