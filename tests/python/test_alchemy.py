@@ -353,6 +353,8 @@ def test_what_does_not_go_with_alchemy_is_refused_by_name() -> None:
     ):
         with pytest.raises(QuiltError, match=words):
             simulate(system, state, quiltmd.Nonbonded(**wrong))
+    with pytest.raises(QuiltError, match="with custom forces cannot be given alchemical atoms"):
+        quiltmd.add_forces(system, quiltmd.CustomPairs("exp(-r)", cutoff=0.7))
     simulation = simulate(system, state)
     with pytest.raises(QuiltError, match="must have no charges left"):
         simulation.set_conditions(lambda_vdw=0.5)

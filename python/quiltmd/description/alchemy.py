@@ -19,7 +19,8 @@ import numpy.typing as npt
 from ..errors import InputError, QuiltWarning
 from .boresch import BoreschRestraint
 from .checks import checked_array, frozen, numbers
-from .parts import Part
+from .collective import Collective
+from .parts import Part, refuse_other_parts
 from .soft_cores import SoftCoreName, check_soft_core, soft_core_named
 from .term_forms import form_named
 
@@ -207,8 +208,10 @@ class Alchemy(Part):
     def check(self, system: Any) -> None:
         """Raises InputError if the system lacks an atom, a type or a term.
 
-        Also if atoms have charges in states in which they have no soft core or full interactions.
+        Also if it has a part that cannot go with alchemical atoms, or atoms have charges in states
+        in which they have no soft core or full interactions.
         """
+        refuse_other_parts(system, "given alchemical atoms", Alchemy, Collective)
         if self.atoms[0] < 0 or self.atoms[-1] >= system.atoms:
             raise InputError(f"the alchemical atoms are not all among the {system.atoms} atoms")
         if not NO_TYPE <= self.last_types.min() <= self.last_types.max() < len(system.lj_a):
