@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Headers for kernels that are compiled while a program runs, as text in the core: all src/**/compiled_*.cuh, and
-# what these include. Files X.in of src/device/cuda/compiled take the place of headers X, among them those of the
-# standard library.
+# what these include. Files X.in of src/device/cuda/compiled take the place of headers X, with their folders
+# (system/alchemy.h), among them those of the standard library.
 function(quiltmd_embedded_headers)
   set(own ${CMAKE_CURRENT_SOURCE_DIR}/device/cuda/compiled)
   file(GLOB_RECURSE waiting RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS compiled_*.cuh)
@@ -10,10 +10,9 @@ function(quiltmd_embedded_headers)
   while(waiting)
     list(POP_FRONT waiting name)
     list(APPEND embedded ${name})
-    get_filename_component(last ${name} NAME)
     set(path ${CMAKE_CURRENT_SOURCE_DIR}/${name})
-    if(EXISTS ${own}/${last}.in)
-      set(path ${own}/${last}.in)
+    if(EXISTS ${own}/${name}.in)
+      set(path ${own}/${name}.in)
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
     file(READ ${path} text)
