@@ -211,7 +211,8 @@ class CustomExternal(CustomTerms):
     """Single atoms with an energy of their coordinates x, y, z, in nm.
 
     The coordinates are those of a State, not wrapped into the box; periodicdistance(x, y, z, x0,
-    y0, z0) is a distance between nearest images.
+    y0, z0) is a distance between nearest images.  Along the axes on which the force acts, the
+    motion of the centre of mass is not removed.
     """
 
     size: ClassVar[int] = 1
@@ -228,7 +229,8 @@ class CustomCompound(CustomTerms):
     """Groups of one to eight atoms p1, p2, ... with an energy of several variables.
 
     These are distance(p1, p2), angle(p1, p2, p3) and dihedral(p1, p2, p3, p4), between nearest
-    images, and the coordinates x1, y1, z1, x2, ... as in a State.
+    images, and the coordinates x1, y1, z1, x2, ... as in a State.  Along axes on which the energy
+    changes when all atoms move together, the motion of the centre of mass is not removed.
     """
 
     noun: ClassVar[str] = "Bond"
