@@ -54,9 +54,11 @@ def test_what_cannot_be_is_refused(device: str, listed: tuple[str, ...], said: s
 
 def test_the_number_of_ranks_is_that_of_the_list() -> None:
     assert quiltmd.Execution("cpu", hosts=("a:2", "b")).resolve().ranks == 3
-    with pytest.raises(QuiltError, match=r"3 rank\(s\) on the hosts a:2, b, and not 2"):
+    with pytest.raises(QuiltError, match=r"3 rank\(s\) on the hosts a:2 and b, and not 2"):
         quiltmd.Execution("cpu", 2, hosts=("a:2", "b")).resolve()
-    with pytest.raises(QuiltError, match="'staged' does not join ranks on the hosts a:2, b: leave"):
+    with pytest.raises(
+        QuiltError, match="'staged' does not join ranks on the hosts a:2 and b: leave"
+    ):
         quiltmd.Execution("cpu", transport="staged", hosts=("a:2", "b")).resolve()
 
 

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 from proxy import Proxy
 from test_team import processes_of
 from test_workers import comes_true, is_alive, water
+from worker_costs.namespaces import Hosts, Link, UnavailableError
 
 import quiltmd
 from quiltmd import QuiltError, Workers
@@ -77,71 +75,45 @@ def test_a_broken_network_ends_the_run(proxies: list[Proxy], fault: str, said: s
     assert comes_true(lambda: not any(is_alive(process) for process in processes))
 
 
-# ---- Two hosts, emulated by network namespaces ---------------------------------------------------
-
-_numbers = count(os.getpid() % 10_000)
-
-
-def ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-class Hosts:
-    """Two namespaces that are joined by a link, and a script in place of ssh that enters them."""
-
-    def __init__(self, folder: Path) -> None:
-        number = next(_numbers)
-        self.names = [f"quilt{number}{end}" for end in "ab"]
-        self.addresses = ["10.213.7.1", "10.213.7.2"]
-        try:
-            for name in self.names:
-                ip("netns", "add", name)
-            first, second = self.names
-            ip("link", "add", "v0", "netns", first, "type", "veth", "peer", "v0", "netns", second)
-            for name, address in zip(self.names, self.addresses, strict=True):
-                ip("-n", name, "addr", "add", f"{address}/24", "dev", "v0")
-                ip("-n", name, "link", "set", "v0", "up")
-        except subprocess.CalledProcessError as error:
-            self.close()
-            pytest.skip(f"no network namespaces here: {error.stderr.decode().strip()}")
-        script = folder / "ssh"
-        names = " ".join(
-            f"{address}) name={name};;"
-            for address, name in zip(self.addresses, self.names, strict=True)
-        )
-        script.write_text(
-            f'#!/bin/sh\ncase "$6" in {names} esac\nexec ip netns exec $name sh -c "$7"\n'
-        )
-        script.chmod(0o755)
-
-    def cut(self) -> None:
-        ip("-n", self.names[1], "link", "set", "v0", "down")
-
-    def close(self) -> None:
-        for name in self.names:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+# ---- Hosts, emulated by network namespaces -------------------------------------------------------
 
 
 @pytest.fixture
-def hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hosts]:
-    if shutil.which("ip") is None:
-        pytest.skip("there is no ip, which makes network namespaces, on this machine")
-    made = Hosts(tmp_path)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    yield made
-    made.close()
+def hosts_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Hosts]]:
+    """Makes hosts that ssh reaches."""
+    made: list[Hosts] = []
+
+    def make(count: int, link: Link | None = None) -> Hosts:
+        try:
+            made.append(Hosts(tmp_path, count, link))
+        except UnavailableError as error:
+            pytest.skip(f"no such network namespaces here: {error}")
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        return made[-1]
+
+    yield make
+    for hosts in made:
+        hosts.close()
 
 
-def test_two_hosts(hosts: Hosts) -> None:
-    """The bits of one; then the link goes down, and neither end is told."""
+@pytest.mark.parametrize(
+    ("count", "link"),
+    [(2, Link()), (16, Link(rate=1.0)), (16, Link(delay=50.0, rate=1.0))],
+    ids=["two", "16 with 1 Gbit/s", "16 with 1 Gbit/s, 50 us late"],
+)
+def test_hosts(hosts_of: Callable[..., Hosts], count: int, link: Link) -> None:
+    """The bits of one; then the link of the last goes down, and neither end is told."""
+    hosts = hosts_of(count, link)
     workers = Workers(command=f"{sys.executable} -m quiltmd", silence=6.0)
     alone = water("cpu")
-    spread = water("cpu", hosts=tuple(hosts.addresses), workers=workers)
+    others = "10.213.7.4 and 12 other hosts send" if count > 2 else "10.213.7.2 send"
+    with pytest.warns(quiltmd.QuiltWarning, match=others):
+        spread = water("cpu", hosts=tuple(hosts.addresses), workers=workers)
     assert spread.device == "ranks:" + ",".join(f"ssh:{one}/cpu" for one in hosts.addresses)
     for simulation in (alone, spread):
         simulation.draw_velocities(300, seed=2)
         simulation.run(12)
     assert quiltmd.digest(alone.state()) == quiltmd.digest(spread.state())
-    hosts.cut()
-    with pytest.raises(QuiltError, match=r"rank [01] has not been heard of for 6"):
+    hosts.cut(count - 1)
+    with pytest.raises(QuiltError, match=r"rank \d+ has not been heard of for 6"):
         spread.run(10**7)

@@ -15,7 +15,7 @@ from ..description.checks import user_settings
 from ..description.settings import Ranks, Threads
 from ..errors import QuiltError
 from .core import load_core
-from .hosts import HostEntry, device_of_ranks
+from .hosts import HostEntry, device_of_ranks, in_words
 from .injection import parse_injection
 from .places import (
     as_spelt,
@@ -194,7 +194,7 @@ class Execution:
         if self.transport not in those:
             where = "in processes of their own" if between else "of one process"
             if self.hosts:
-                where = f"on the hosts {', '.join(self.hosts)}"
+                where = f"on the hosts {in_words(self.hosts)}"
             raise QuiltError(f"transport '{self.transport}' does not join ranks {where}: {instead}")
         if on_cpu and self.transport in _BETWEEN_GPUS:
             raise QuiltError(
@@ -226,7 +226,7 @@ class Execution:
     def _not_so_many(self, listed: int) -> str:
         """Message: the number of ranks differs from the number of listed devices or hosts."""
         if self.hosts:
-            where = ", ".join(self.hosts)
+            where = in_words(self.hosts)
             return (
                 f"there are {listed} rank(s) on the hosts {where}, and not {self.ranks}: leave out "
                 "the number of ranks, or change the hosts ('localhost' is this machine alone)"

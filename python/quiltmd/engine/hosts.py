@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Annotated
@@ -57,6 +57,14 @@ class Process:
 
 # All that were started together, this process among them, by rank; none where it was started alone.
 started_together: list[Process] = []
+
+
+def in_words(hosts: Iterable[str], most: int = 4) -> str:
+    """Each host once; beyond `most` of them the number of the others."""
+    names = list(dict.fromkeys(hosts))
+    if len(names) > most:
+        names = [*names[:most], f"{len(names) - most} other hosts"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def ranks_of_node(hosts: Sequence[str]) -> int:

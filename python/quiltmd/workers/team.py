@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from ..engine.hosts import started
+from ..engine.hosts import in_words, started
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import LostError, QuiltError, QuiltWarning
@@ -48,10 +48,9 @@ def introduce(
 
 def _warn_of_listeners(hosts: list[str]) -> None:
     """Warns that messages between ranks on several hosts are not encrypted."""
-    names = list(dict.fromkeys(hosts))
-    if len(names) > 1:
+    if len(set(hosts)) > 1:
         text = (
-            f"ranks on {' and '.join(names)} send each other positions and forces unencrypted, as "
+            f"ranks on {in_words(hosts)} send each other positions and forces unencrypted, as "
             "MPI does: if others may read the network between them, use one host, or a VPN; if "
             "not, set trust_network = true in [workers]"
         )
