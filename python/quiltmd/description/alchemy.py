@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import InputError, QuiltWarning
 from .boresch import BoreschRestraint
-from .checks import checked_array, frozen, numbers
+from .checks import checked_array, frozen, numbers, real_number
 from .collective import Collective
 from .parts import Part, refuse_other_parts
 from .soft_cores import SoftCoreName, check_soft_core, soft_core_named
@@ -173,6 +173,8 @@ class Alchemy(Part):
         if self.alpha is None:
             object.__setattr__(self, "alpha", soft_core_named(self.soft_core).alpha)
         assert self.alpha is not None
+        sigma = real_number("alchemy.least_sigma", self.least_sigma, "nm")
+        object.__setattr__(self, "least_sigma", sigma)
         check_soft_core(self.soft_core, self.alpha, self.alpha_coulomb, self.least_sigma)
         start = _lambdas("alchemy.start", self.start, self.names)
         arrays: dict[str, npt.NDArray[Any]] = {"atoms": atoms, "states": states, "start": start}

@@ -9,12 +9,13 @@ ligand, so that it stays where it binds while its interactions vanish.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from .box import check_box
 from .checks import numbers, real_number
 from .settings import BOLTZMANN
 
@@ -30,6 +31,10 @@ _INNER_ANGLES = ((_C, _B, _A), (_LA, _LB, _LC))  # within receptor and ligand
 # Limits beyond which torsions of nearly collinear atoms are undefined, and the restraint fails.
 _LEAST_ANGLE, _WIDEST_ANGLE = 30.0, 150.0  # degrees
 _POINTS = 4001  # of an integral
+_UNITS = {
+    **{"distance": "nm", "angles": "degree", "torsions": "degree", "k_distance": "kJ/mol/nm^2"},
+    **dict.fromkeys(("k_angles", "k_torsions"), "kJ/mol/rad^2"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +75,15 @@ class BoreschRestraint:
         if len(anchors) != 6 or len(set(anchors)) != 6 or min(anchors) < 0:
             raise InputError("anchors must be six different atoms: a, b, c, then A, B, C")
         object.__setattr__(self, "anchors", anchors)
-        for field in fields(self)[1:]:
-            value = getattr(self, field.name)
-            if field.name in ("distance", "k_distance"):
-                found: float | tuple[float, ...] = real_number(field.name, value)
+        for name, unit in _UNITS.items():
+            value = getattr(self, name)
+            if "distance" in name:
+                found: float | tuple[float, ...] = real_number(name, value, unit)
             else:
-                found = tuple(map(float, numbers(field.name, value, "real numbers")))
-                if len(found) != (3 if "torsions" in field.name else 2):
-                    raise InputError(f"{field.name} must be two angles, or three torsions")
-            object.__setattr__(self, field.name, found)
+                found = tuple(map(float, numbers(name, value, f"numbers, {unit}", unit).flat))
+                if len(found) != (3 if "torsions" in name else 2):
+                    raise InputError(f"{name} must be two angles, or three torsions")
+            object.__setattr__(self, name, found)
         if min(self.distance, self.k_distance, *self.k_angles, *self.k_torsions) <= 0:
             raise InputError("the distance and the force constants must be positive")
         for name, angle in zip(("b-a-A", "a-A-B"), self.angles, strict=True):
@@ -93,7 +98,7 @@ class BoreschRestraint:
 
         `box`: (3, 3) nm, reduced rows; distances are those of nearest images.  None: no box.
         """
-        return coordinates_of(np.asarray(positions, np.float64)[list(self.anchors)], box)
+        return coordinates_of(places(positions)[list(self.anchors)], box)
 
     def energy(self, positions: npt.ArrayLike, box: npt.ArrayLike | None = None) -> float:
         """Energy at (N, 3) positions (nm), kJ/mol; see `coordinates` for `box`."""
@@ -114,7 +119,7 @@ class BoreschRestraint:
         volume:
             nm^3; by default that of a molecule at the standard concentration of 1 mol/l.
         """
-        thermal = BOLTZMANN * temperature
+        thermal, volume = self._conditions(temperature, volume)
         width = 10 * np.sqrt(thermal / self.k_distance)
         r = np.linspace(max(self.distance - width, 0.0), self.distance + width, _POINTS)
         integrals = [_integral(r, r**2, self.distance, self.k_distance / thermal)]
@@ -125,13 +130,23 @@ class BoreschRestraint:
             integrals.append(_integral(turn, np.ones_like(turn), 0.0, k / thermal))
         return float(-thermal * np.log(8 * np.pi**2 * volume / np.prod(integrals)))
 
+    def _conditions(self, temperature: float, volume: float) -> tuple[float, float]:
+        """kT, kJ/mol, and the volume, nm^3; QuiltError if they are not positive."""
+        checked = [
+            real_number("temperature", temperature, "K"),
+            real_number("volume", volume, "nm^3"),
+        ]
+        if min(checked) <= 0:
+            raise InputError("temperature and volume must be positive")
+        return BOLTZMANN * checked[0], checked[1]
+
     def release_by_equation(self, temperature: float, volume: float = STANDARD_VOLUME) -> float:
         """The result of `release` by equation 32 of Boresch et al. (2003), for stiff restraints.
 
         -kT ln(8 pi^2 V sqrt(product of the six k) / (r^2 sin(tA) sin(tB) (2 pi kT)^3)): with
         41.84 kJ/mol/rad^2 and angles of 70 and 100 degrees 0.14 kJ/mol more than `release`.
         """
-        thermal = BOLTZMANN * temperature
+        thermal, volume = self._conditions(temperature, volume)
         sines = np.prod(np.sin(np.radians(self.angles)))
         ratio = 8 * np.pi**2 * volume * np.sqrt(np.prod(self._constants))
         ratio /= self.distance**2 * sines * (2 * np.pi * thermal) ** 3
@@ -152,12 +167,17 @@ def _integral(x: F64, weight: F64, centre: float, stiffness: float) -> float:
     return float(np.sum((values[1:] + values[:-1]) / 2 * np.diff(x)))
 
 
+def places(positions: npt.ArrayLike) -> F64:
+    """Positions as float64, nm."""
+    return numbers("positions", positions, "numbers, nm", "nm").astype(np.float64)
+
+
 class _Sites:
     """Anchors, (..., 6, 3) nm, and the box whose nearest images count."""
 
     def __init__(self, sites: F64, box: npt.ArrayLike | None) -> None:
         self._sites = sites
-        self._box = None if box is None else np.asarray(box, np.float64)
+        self._box = None if box is None else check_box(box)
 
     def between(self, i: int, j: int) -> F64:
         way: F64 = self._sites[..., j, :] - self._sites[..., i, :]

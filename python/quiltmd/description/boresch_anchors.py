@@ -17,6 +17,7 @@ from .boresch import (
     BoreschRestraint,
     coordinates_of,
     is_usable,
+    places,
 )
 from .restraints import NEVER_LINEAR
 from .selection import select
@@ -90,7 +91,7 @@ def choose_boresch(
         If a selection has no three consecutively bonded heavy atoms, or no choice of atoms suits
         all frames.
     """
-    frames = np.asarray(positions, np.float64)
+    frames = places(positions)
     frames = frames[None] if frames.ndim == 2 else frames
     if frames.ndim != 3 or frames.shape[1:] != (system.atoms, 3) or len(frames) == 0:
         raise InputError(f"positions must be (N, 3) or (frames, N, 3) of {system.atoms} atoms")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import in_unit
+from .checks import numbers
 
 Array = npt.NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def reduce_box(box: npt.ArrayLike) -> Array:
 
 def check_box(box: npt.ArrayLike) -> Array:
     """The box as a (3, 3) float64 array, or InputError if it is not in reduced form."""
-    rows = np.ascontiguousarray(in_unit("box", box, "nm"), dtype=np.float64)
+    rows = np.ascontiguousarray(numbers("box", box, "three vectors, nm", "nm"), dtype=np.float64)
     if rows.shape != (3, 3) or not np.isfinite(rows).all():
         raise InputError("the box must be three finite vectors, shape (3, 3) in nm")
     diagonal = np.diag(rows)

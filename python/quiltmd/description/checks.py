@@ -52,16 +52,17 @@ class Checked:
         return type(self), tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
 
-def numbers(name: str, value: npt.ArrayLike, wanted: str) -> npt.NDArray[Any]:
+def numbers(name: str, value: npt.ArrayLike, wanted: str, unit: str = "") -> npt.NDArray[Any]:
     """The value as an array of integers or real numbers; `wanted` says what it should be.
 
     Raises
     ------
     InputError
-        If it is anything else, or values of it are masked.
+        If it is anything else, has a unit that does not convert to `unit`, or values of it are
+        masked.
     """
     try:
-        array = np.asarray(value)
+        array = np.asarray(in_unit(name, value, unit) if unit else value)
     except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.dtype.kind not in "fiu" and array.size:

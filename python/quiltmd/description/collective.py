@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BeforeValidator
 
-from ..errors import InputError
+from ..errors import InputError, QuiltError
 from .checks import frozen, real_number
 from .parts import Part
 
@@ -22,8 +23,32 @@ I32 = npt.NDArray[np.int32]
 
 GROUPS = {"distance": 2, "angle": 3, "torsion": 4, "gyration": 1, "rmsd": 1, "coordination": 2}
 NAME = r"^[A-Za-z][A-Za-z0-9_.-]*$"  # of restraints
-UNITS = {"angle": "degrees", "torsion": "degrees", "coordination": ""}  # of values; others: nm
+UNITS = {"angle": "degree", "torsion": "degree", "coordination": ""}  # of values; others: nm
 MOST_CONTACTS = 10**8  # pairs of atoms of one restraint of coordination
+
+
+def value_of_variable(name: str, value: Any) -> float:
+    """A value of a variable that is not known yet: a number without a unit.
+
+    Raises
+    ------
+    QuiltError
+        If it is none.
+    """
+    try:
+        return real_number(name, value)
+    except QuiltError:
+        raise QuiltError(f"{name} {_NO_UNIT}, not {value!r}") from None
+
+
+def _refuse_unit(value: Any) -> Any:
+    if isinstance(value, str) or hasattr(value, "units") or hasattr(value, "unit"):
+        raise ValueError(_NO_UNIT)
+    return value
+
+
+_NO_UNIT = "must be a number without a unit: nm, degrees or contacts, as of its restraint"
+VariableValue = Annotated[float, BeforeValidator(_refuse_unit)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +163,11 @@ class CollectiveRestraint:
     @property
     def shown(self) -> float:
         """Factor from values inside to those that users see: degrees of angles."""
-        return 180 / np.pi if UNITS.get(self.kind) == "degrees" else 1.0
+        return 180 / np.pi if UNITS.get(self.kind) == "degree" else 1.0
+
+    def inside(self, name: str, value: Any) -> float:
+        """The value of the variable, inside units, that a user gives; QuiltError if it is none."""
+        return real_number(name, value, UNITS.get(self.kind, "nm")) / self.shown
 
     def centre(self, time: float) -> float:
         """The centre at a time, ps, inside units."""
@@ -202,7 +231,7 @@ class Collective(Part):
     def at(self, name: str, centre: float) -> Collective:
         """With another centre of a restraint, in nm, degrees or contacts."""
         moved = self.named(name)
-        path = [[0.0, real_number("centre", centre) / moved.shown]]
+        path = [[0.0, moved.inside("centre", centre)]]
         others = (replace(one, path=path) if one is moved else one for one in self.restraints)
         return Collective(tuple(others))
 
@@ -239,7 +268,7 @@ def changed_centres(system: Any, centres: Mapping[str, float]) -> dict[str, floa
             raise InputError(
                 f"centres: the reference value of {name!r} follows a path and cannot be set"
             )
-        found[_CENTRE + name] = real_number(f"centres[{name!r}]", value) / one.shown
+        found[_CENTRE + name] = one.inside(f"centres[{name!r}]", value)
     return found
 
 

@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import frozen
+from .checks import frozen, numbers, real_number
 from .element_atoms import ElementAtoms, places_of
 from .nonbonded import Nonbonded
 
 F64 = npt.NDArray[np.float64]
+_UNITS = {"masses": "amu", "pairs": "kJ/mol nm", "embedding": "kJ/mol"}
 _FEWEST = 5  # values of a table
 _LARGEST = 1e30  # of a value, in whatever unit; far less than single precision has
 
@@ -71,7 +72,9 @@ class EmbeddedFunctions:
             raise InputError("the elements of embedded atoms must be named, each once")
         shapes = {"masses": (), "densities": (count, 0), "pairs": (count, 0), "embedding": (0,)}
         for name, inner in shapes.items():
-            array = np.asarray(getattr(self, name), dtype=np.float64)
+            unit = _UNITS.get(name, "")
+            given = numbers(f"{name} of embedded atoms", getattr(self, name), "numbers", unit)
+            array = given.astype(np.float64)
             wanted = (count, *inner)
             if array.ndim != len(wanted) or array.shape[: len(wanted) - (0 in wanted)] != tuple(
                 size for size in wanted if size
@@ -82,9 +85,11 @@ class EmbeddedFunctions:
             if 0 in wanted and array.shape[-1] < _FEWEST:
                 raise InputError(f"{name} of embedded atoms need {_FEWEST} values or more")
             object.__setattr__(self, name, frozen(array))
-        for name in ("cutoff", "spacing", "density_step"):
-            if not 0 < getattr(self, name) < _LARGEST:
+        for name, unit in (("cutoff", "nm"), ("spacing", "nm"), ("density_step", "")):
+            value = real_number(f"{name} of embedded atoms", getattr(self, name), unit)
+            if not 0 < value < _LARGEST:
                 raise InputError(f"{name} of embedded atoms must be a positive number")
+            object.__setattr__(self, name, value)
         densities, pairs = np.asarray(self.densities), np.asarray(self.pairs)
         if densities.shape != pairs.shape:
             raise InputError("densities and pairs of embedded atoms need as many points")

@@ -198,7 +198,8 @@ def check_forces(forces: Sequence[Any], term_names: Iterable[str]) -> None:
             )
         if every and type(force).update is ExternalForce.update:
             raise QuiltError(f"{where} has update_every = {every} and no method `update`")
-        if force.timeout is not None and not real_number(f"{where}: timeout", force.timeout) > 0:
+        timeout = force.timeout
+        if timeout is not None and not real_number(f"{where}: timeout", timeout, "s") > 0:
             raise QuiltError(f"{where}: timeout must be positive")
     common = math.gcd(*(force.update_every for force in forces))
     if 0 < common < LEAST_UPDATE:

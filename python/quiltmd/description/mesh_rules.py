@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from ..errors import QuiltError
+from .box import check_box
+from .checks import user_arguments
+from .units import Unit
+
+Cutoff = Annotated[float, Field(gt=0), Unit("nm")]
 
 SMALLEST_GRID = 8  # points in each direction
 _LARGEST_GRID = 2**31  # points; beyond, they cannot be numbered
@@ -124,8 +130,9 @@ def _direct_constant(cutoff: float) -> float:
     return _DIRECT * max(1.0, 0.8 / cutoff)
 
 
+@user_arguments
 def pme_parameters(
-    box: NDArray[np.float64], cutoff: float, tolerance: float, order: int = 5
+    box: NDArray[np.float64], cutoff: Cutoff, tolerance: float, order: int = 5
 ) -> tuple[float, tuple[int, int, int]]:
     """Alpha (1/nm) of the Gaussian split and charge grid for a relative rms error of forces.
 
@@ -152,6 +159,7 @@ def pme_parameters(
     QuiltError
         If more than 2^31 grid points would be needed.
     """
+    box = check_box(box)
     alpha = (
         math.sqrt(math.log(max(_direct_constant(cutoff) / (_DIRECT_SHARE * tolerance), 2.0)))
         / cutoff
@@ -183,9 +191,10 @@ class ProlateMesh(NamedTuple):
     window: float
 
 
+@user_arguments
 def prolate_parameters(
     box: NDArray[np.float64],
-    cutoff: float,
+    cutoff: Cutoff,
     tolerance: float,
     order: int = 5,
     *,
@@ -216,6 +225,7 @@ def prolate_parameters(
     QuiltError
         If more than 2^31 grid points would be needed, or no bandwidth is enough.
     """
+    box = check_box(box)
     if splines:
         spacing, bandwidth = _coarsest(box, cutoff, tolerance, _SPLINE_MESH[order], "pme")
         return ProlateMesh(bandwidth, _grid_of_spacing(box, spacing, "pme"), 0.0)

@@ -8,7 +8,7 @@ Parrinello, Phys. Rev. Lett. 100, 020603 (2008).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ from pydantic.dataclasses import dataclass
 
 from ..errors import QuiltError
 from .checks import LAST_STEP, user_settings
-from .collective import CollectiveRestraint
+from .collective import CollectiveRestraint, VariableValue
+from .units import Unit
 
 F64 = npt.NDArray[np.float64]
 
@@ -52,17 +53,17 @@ class Metadynamics:
     variables: tuple[str, ...] = Field(
         min_length=1, max_length=2, description="Names of one or two restraints between groups."
     )
-    width: tuple[float, ...] = Field(
+    width: tuple[VariableValue, ...] = Field(
         description="Standard deviation of hills for each variable, nm, degrees or contacts."
     )
-    height: float = Field(
+    height: Annotated[float, Unit("kJ/mol")] = Field(
         gt=0, le=1000, description="Height of the first hills, where there is no bias yet, kJ/mol."
     )
     bias_factor: float | None = Field(
         default=None, gt=1, le=1000, description="Of well-tempered metadynamics; none: plain."
     )
     every: int = Field(default=500, ge=4, le=LAST_STEP, description="Steps between hills.")
-    range: tuple[tuple[float, float] | tuple[()], ...] | None = Field(
+    range: tuple[tuple[VariableValue, VariableValue] | tuple[()], ...] | None = Field(
         default=None,
         description="Least and largest value of the grid for each variable; an empty one, or none, "
         "for all angles.",

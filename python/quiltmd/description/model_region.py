@@ -140,11 +140,12 @@ def _links(
             "the region has several molecules: give `extent`, the largest distance of their first "
             "atoms, nm"
         )
-    if not real_number("extent", extent, "nm") > 0:
+    length = real_number("extent", extent, "nm")
+    if not length > 0:
         raise InputError(f"extent must be positive, and is {extent!r}")
     others = heads[1:]
     between = np.column_stack([np.full(len(others), heads[0]), others]).astype(np.int32)
-    return np.concatenate([pairs, between]), np.append(longest, np.full(len(others), extent))
+    return np.concatenate([pairs, between]), np.append(longest, np.full(len(others), length))
 
 
 def _joins(terms: Terms) -> bool:

@@ -39,7 +39,7 @@ from .units import Nanometres, PerNanometre
 _SHORTEST_CUTOFF = 0.1  # nm; no two atoms that interact are closer
 # Limits below which splines of order 4 on a finer grid are faster.
 _SMALL_BOX, _LOOSE = 600.0, 1e-4  # nm^3, relative error
-_SixNumbers = tuple[float, float, float, float, float, float]
+_SixNumbers = tuple[Nanometres, Nanometres, Nanometres, Nanometres, Nanometres, Nanometres]
 # Methods that need a periodic box, as messages call them.
 _IN_BOXES = {"pme": "PME", "reaction-field": "a reaction field"}
 _Split = Literal["prolate", "gaussian"]

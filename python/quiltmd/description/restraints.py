@@ -21,8 +21,9 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from ..errors import QuiltError
-from .checks import any_case, user_settings
-from .collective import GROUPS, NAME, Collective
+from .box import check_box
+from .checks import any_case, numbers, user_settings
+from .collective import GROUPS, NAME, UNITS, Collective
 from .collective_groups import collective_restraint
 from .selection import select
 from .system import System
@@ -49,6 +50,11 @@ _OWN = {
     "rmsd": (*_BETWEEN, *_COLLECTIVE),
     "coordination": ("lower", "upper", "contact", "exponent", "name", "path"),
 }
+
+
+def _unit_of(info: ValidationInfo) -> str:
+    """The unit of the values of a restraint that is being checked."""
+    return UNITS.get(str(info.data.get("kind")), "nm")
 
 
 @user_settings
@@ -152,11 +158,22 @@ class Restraint:
     @classmethod
     def _in_its_unit(cls, value: Any, info: ValidationInfo) -> Any:
         """Force constants that have a unit as numbers; which unit depends on the kind."""
-        kind = info.data.get("kind")
-        by = {"angle": "/rad^2", "torsion": "/rad^2", "coordination": ""}.get(str(kind), "/nm^2")
+        by = {"degree": "/rad^2", "": ""}.get(_unit_of(info), "/nm^2")
         unit = Unit("kJ/mol" + by)
         several = isinstance(value, list | tuple)
         return tuple(map(unit.read, value)) if several else unit.read(value)
+
+    @field_validator("path", mode="before")
+    @classmethod
+    def _values_in_their_unit(cls, points: Any, info: ValidationInfo) -> Any:
+        """Values of a path that have a unit as numbers; which unit depends on the kind."""
+        unit = _unit_of(info)
+        if not unit or not isinstance(points, list | tuple):
+            return points
+        return [
+            [*one[:1], *map(Unit(unit).read, one[1:])] if isinstance(one, list | tuple) else one
+            for one in points
+        ]
 
     def __post_init__(self) -> None:
         for name in dict.fromkeys(key for keys in _OWN.values() for key in keys):
@@ -312,8 +329,8 @@ def restrain(
         raise QuiltError(f"scaling must be 'com', 'all' or 'none', not {scaling!r}")
     parts = [] if held is None else [held]
     rows: dict[str, list[tuple[list[int], list[float]]]] = {}
-    cell = None if box is None else np.asarray(box, dtype=np.float64)
-    places = np.asarray(positions, dtype=np.float64)
+    cell = None if box is None else check_box(box)
+    places = numbers("positions", positions, "numbers, nm", "nm").astype(np.float64)
     collective = [] if system.collective is None else list(system.collective.restraints)
     for number, one in enumerate(restraints, 1):
         try:

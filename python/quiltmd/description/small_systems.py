@@ -35,7 +35,7 @@ def system_fields(
         If terms or Lennard-Jones parameters are given in two ways, or sigma without epsilon;
         where masses, charges, sigma or epsilon are not numbers, or not one for each atom.
     """
-    each = np.atleast_1d(numbers("masses", masses, "numbers, amu").astype(np.float64))
+    each = np.atleast_1d(numbers("masses", masses, "numbers, amu", "amu").astype(np.float64))
     if each.ndim != 1:
         raise InputError(f"masses has shape {each.shape}, not (n,)")
     fields = {name: value for name, value in others.items() if name not in VIEWS}
@@ -58,7 +58,7 @@ def system_fields(
         **fields,
         "terms": terms,
         "masses": each,
-        "charges": _of_atoms("charges", charges, len(each)),
+        "charges": _of_atoms("charges", charges, len(each), "e"),
     }
 
 
@@ -69,9 +69,9 @@ def _rows(name: str, fields: dict[str, Any], width: int) -> I32:
     return given.astype(np.int32) if good else np.empty((0, width), dtype=np.int32)
 
 
-def _of_atoms(name: str, value: npt.ArrayLike, atoms: int) -> F64:
+def _of_atoms(name: str, value: npt.ArrayLike, atoms: int, unit: str) -> F64:
     """(atoms,) the number of each atom; one number is that of all."""
-    given = numbers(name, value, "one number for all atoms, or one for each")
+    given = numbers(name, value, "one number for all atoms, or one for each", unit)
     if given.shape not in ((), (atoms,)):
         raise InputError(
             f"{name} has shape {given.shape}: give one number for all atoms, or {atoms}, one for "
@@ -121,7 +121,10 @@ def _lennard_jones(atoms: int, given: dict[str, Any], with_form: bool) -> dict[s
     assert sigma is not None
     assert epsilon is not None
     both = np.stack(
-        [_of_atoms(name, value, atoms) for name, value in (("sigma", sigma), ("epsilon", epsilon))],
+        [
+            _of_atoms("sigma", sigma, atoms, "nm"),
+            _of_atoms("epsilon", epsilon, atoms, "kJ/mol"),
+        ],
         axis=1,
     )
     for name, values in zip(("sigma", "epsilon"), both.T, strict=True):

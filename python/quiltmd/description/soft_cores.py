@@ -74,9 +74,8 @@ def check_soft_core(name: str, alpha: float, alpha_coulomb: float, least_sigma: 
             f"alchemy.alpha_coulomb must be 0, or from {least} to {f'{most:g} {form.unit}'.strip()}"
             f" with the soft core {name!r}, not {soft:g}"
         )
-    sigma = real_number("alchemy.least_sigma", least_sigma, "nm")
-    if not 0.05 <= sigma <= 1:
-        raise InputError(f"alchemy.least_sigma must be from 0.05 to 1 nm, not {sigma:g}")
+    if not 0.05 <= least_sigma <= 1:
+        raise InputError(f"alchemy.least_sigma must be from 0.05 to 1 nm, not {least_sigma:g}")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from .checks import Checked, frozen
+from .checks import Checked, frozen, numbers
 from .elements import SYMBOLS, elements_of
 
 
@@ -90,6 +90,7 @@ class Topology(Checked):
         bonds:
             (B, 2) bonds and constraints, by which repartitioned hydrogens are recognised.
         """
+        masses = numbers("masses", masses, "numbers, amu", "amu")
         names = np.full(len(masses), "X")
         return cls(
             atom_names=names,

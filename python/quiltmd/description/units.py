@@ -51,6 +51,7 @@ _WITHOUT: dict[str, tuple[Fraction, _Dimension]] = {
     **dict.fromkeys(("A", "\u00c5", "angstrom"), (_exactly("1e-10"), {"m": 1})),
     **dict.fromkeys(("atm", "atmosphere"), (Fraction(101325), {"kg": 1, "m": -1, "s": -2})),
     **dict.fromkeys(("amu", "Da", "dalton"), (Fraction(1), {"amu": 1})),
+    "e": (_exactly("1.602176634e-19"), {"A": 1, "s": 1}),
     **dict.fromkeys(("rad", "radian"), (Fraction(1), {"rad": 1})),
     **dict.fromkeys(("deg", "degree", "\u00b0"), (_DEGREE, {"rad": 1})),
 }
@@ -62,7 +63,7 @@ _PREFIXES = {
 # Common names of the units of settings in OpenMM and pint.
 _FOREIGN = {
     **{"s": "second", "ps": "picosecond", "ns": "nanosecond", "min": "minute", "h": "hour"},
-    **{"nm": "nanometer", "amu": "amu"},
+    **{"nm": "nanometer", "amu": "amu", "e": "elementary_charge"},
     **{"K": "kelvin", "bar": "bar", "kJ": "kilojoule", "mol": "mole", "l": "liter", "V": "volt"},
     **{"degree": "degree", "rad": "radian"},
 }

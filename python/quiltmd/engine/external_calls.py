@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ..description.checks import real_number
 from ..description.external_force import (
     SUMS,
     ExternalForce,
@@ -143,8 +144,8 @@ class ExternalCalls:
         return given
 
     def _check_time(self, method: str, step: int, begin: float) -> None:
-        seconds, limit = time.monotonic() - begin, self.force.timeout
-        if limit is not None and seconds > limit:
+        seconds, given = time.monotonic() - begin, self.force.timeout
+        if given is not None and seconds > (limit := real_number("timeout", given, "s")):
             self._fail(
                 step,
                 f"{method} took {seconds:.3g} s, more than its timeout of {limit:g} s",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from ..description.checks import LAST_STEP
+from ..description.collective import VariableValue
 from ..description.settings import MOST, OnResume
 from ..description.units import Kelvins
 from ..engine.execution import DeviceName
@@ -71,7 +72,7 @@ class ExchangeSection(Section):
     restraint: str | None = Field(
         default=None, description="windows: name of a restraint between groups."
     )
-    centres: tuple[float, ...] = Field(
+    centres: tuple[VariableValue, ...] = Field(
         default=(), description="windows: its reference values, nm, degrees or contacts."
     )
     solute: str = Field(

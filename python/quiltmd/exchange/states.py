@@ -13,6 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from ..description.alchemy import LAMBDAS, Alchemy, conditions_of
 from ..description.checks import real_number, user_settings
+from ..description.collective import VariableValue, value_of_variable
 from ..description.settings import BOLTZMANN, HOTTEST
 from ..description.units import Kelvins
 from ..errors import QuiltError
@@ -44,7 +45,7 @@ class ReplicaState:
     scale: float = Field(default=1.0, gt=0, le=1)
     lambdas: tuple[float, ...] | None = Field(default=None, min_length=2, max_length=4)
     lambda_names: tuple[str, ...] = LAMBDAS[:2]
-    window: tuple[str, float] | None = None
+    window: tuple[str, VariableValue] | None = None
 
     @property
     def beta(self) -> float:
@@ -76,12 +77,12 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
 
     Wang, Friesner and Berne, J. Phys. Chem. B 115, 9431 (2011).
     """
-    if len(temperatures) == 0 or min(temperatures) < temperatures[0]:
+    values = [real_number("each of the temperatures", one, "K") for one in temperatures]
+    if not values or not 0 < values[0] == min(values):
         raise QuiltError(
             "effective temperatures of the solute: give the lowest, that of the bath, first"
         )
-    bath = temperatures[0]
-    return tuple(ReplicaState(bath, bath / temperature) for temperature in temperatures)
+    return tuple(ReplicaState(values[0], values[0] / one) for one in values)
 
 
 def alchemical_states(alchemy: Alchemy, temperature: float) -> tuple[ReplicaState, ...]:
@@ -112,7 +113,7 @@ def window_states(
     temperature:
         K.
     """
-    places = [real_number("each of the centres", one) for one in centres]
+    places = [value_of_variable("each of the centres", one) for one in centres]
     return tuple(ReplicaState(temperature, window=(restraint, one)) for one in places)
 
 

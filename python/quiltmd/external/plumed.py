@@ -79,9 +79,12 @@ class Plumed(ExternalForce):
     ) -> None:
         self.file, self.atoms, self.name, self.outside = Path(file), atoms, name, outside
         self.update_every = whole_number("update_every", update_every)
-        self._temperature, self._log = temperature, log
-        if temperature is not None and not real_number("temperature", temperature, "K") > 0:
-            raise QuiltError(f"temperature must be positive, and is {temperature} K")
+        self._log = log
+        if temperature is not None:
+            temperature = real_number("temperature", temperature, "K")
+            if not temperature > 0:
+                raise QuiltError(f"temperature must be positive, and is {temperature:g} K")
+        self._temperature = temperature
         self._actions = read_actions(self.file)
         if not self._actions:
             raise QuiltError(f"{self.file}: the PLUMED input has no actions")
@@ -94,7 +97,7 @@ class Plumed(ExternalForce):
         given = temperature if self._temperature is None else self._temperature
         self._own = atoms_of(self, system)
         self._timestep = timestep
-        self._temperature_used = None if given is None else real_number("temperature", given, "K")
+        self._temperature_used = given
         shape = (system.atoms, 3)
         self._masses = np.array(system.masses, dtype=np.float64)
         self._charges = np.array(system.charges, dtype=np.float64)

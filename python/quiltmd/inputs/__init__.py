@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..description.alchemy import warn_of_charge
 from ..description.box import box_from_lengths_angles
-from ..description.checks import any_case
+from ..description.checks import any_case, real_number
 from ..description.dual_topology import DualHybrid, DualTopology
 from ..description.electric_field import apply_electric_field
 from ..description.hybrid import Hybrid, SecondMolecule
@@ -156,6 +156,8 @@ def load(
         In one line, with file and line or atom: what is wrong or unsupported.
     """
     refuse_as_topology(topology)
+    if hydrogen_mass is not None:
+        hydrogen_mass = real_number("hydrogen_mass", hydrogen_mass, "amu")
     constraints = any_case(Constraints, constraints)
     parameters, defines = tuple(parameters), tuple(defines)  # iterated over more than once
 
@@ -397,6 +399,8 @@ def _given_box(box: npt.ArrayLike) -> _Box | None:
         numbers = np.asarray(read_box(box), dtype=np.float64)
     except ValueError as error:
         raise InputError(f"box: {error}") from None
+    except TypeError:
+        raise InputError(f"box: must be numbers, nm and degrees, not {box!r}") from None
     if numbers.size == 0:
         return None
     if numbers.shape not in ((3,), (6,)):

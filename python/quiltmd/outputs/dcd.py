@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.box import lengths_angles
+from ..description.checks import real_number
 from ..errors import QuiltError
 from .files import GrowingFile, Mark
 from .trajectory import (
@@ -152,8 +153,8 @@ class DcdWriter:
     ) -> None:
         self.path = Path(path)
         self.first = every if first is None else first
-        self._every, self._timestep = every, timestep
-        form = DcdFormat(Layout(atoms, every, timestep))
+        self._every, self._timestep = every, real_number("timestep", timestep, "ps")
+        form = DcdFormat(Layout(atoms, every, self._timestep))
         mark = Mark(form.length(keep), tail) if keep else None
         self._file = TrajectoryFile(path, form, keep or None, mark)
 

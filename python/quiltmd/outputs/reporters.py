@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..description.checks import whole_number
+from ..description.checks import real_number, whole_number
 from ..description.selection import select
 from ..errors import QuiltError
 from .checkpoint import write_checkpoint
@@ -224,6 +224,8 @@ class TrajectoryReporter:
         self.every = whole_number("every", every)
         self.needs: tuple[Need, ...] = ("state" if velocities else "positions",)
         self.needs += ("forces",) if forces else ()
+        if precision is not None:
+            precision = real_number("precision", precision, "nm")
         check_contents(self.path.name, velocities, forces, precision)
         if center is not None and not wrap:
             raise QuiltError(f"{self.path.name}: center needs wrap = true")
