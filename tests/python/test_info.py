@@ -251,6 +251,23 @@ def test_an_exchange_is_watched_and_reported(folders: Path, tmp_path: Path) -> N
     assert "http" not in text.replace("http://www.w3.org", "")
 
 
+def test_a_run_without_a_second_row_shows_the_speed_of_its_session(
+    folders: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "short"
+    shutil.copytree(folders / "stages" / "2-two", folder)
+    lines = (folder / "log.csv").read_text().splitlines()
+    assert lines[1].endswith(",0")  # the first row has no speed
+    (folder / "log.csv").write_text("\n".join(lines[:2]) + "\n")
+    sessions = json.loads((folder / "sessions.json").read_text())
+    sessions[-1]["speed"] = 12.34
+    (folder / "sessions.json").write_text(json.dumps(sessions))
+    shown = CliRunner().invoke(app, ["watch", "--once", str(folder)]).stdout
+    assert shown.splitlines()[0] == "short, step 30 of 30 (100.0%), done, 12.3 ns/day"
+    assert "temperature, K" in shown
+    assert "speed, ns/day" not in shown
+
+
 def test_an_exchange_that_has_just_begun_is_shown(folders: Path, tmp_path: Path) -> None:
     folder = tmp_path / "begun"
     shutil.copytree(folders / "exchange", folder)

@@ -15,7 +15,7 @@ from ..outputs.checkpoint import read_latest
 from ..running.config import Config, build_config, build_config_of
 from ..running.folder import Folder
 from ..running.introduction import what
-from ..running.records import last_error, read_log, read_sessions, steps_done
+from ..running.records import last_error, read_log, read_sessions, speeds, steps_done
 from ..running.spans import span
 from ..running.stages import stages_of
 
@@ -52,7 +52,7 @@ def _run(folder: Folder, config: Config) -> dict[str, Any]:
         facts["checkpoint"] = f"step {checkpoint.state.step}"
     if sessions:
         last = sessions[-1]
-        speed = [one["speed"] for one in sessions if one.get("speed")]
+        speed = speeds(sessions)
         facts["device"] = f"{last.get('device')} ({', '.join(last.get('devices', []))})"
         facts["host"] = last.get("host")
         facts["speed"] = f"{speed[-1]:.3g} ns/day" if speed else None

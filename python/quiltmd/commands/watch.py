@@ -34,7 +34,15 @@ from ..outputs.reporters import LOG_SPEED, group_column
 from ..running.config import Config, build_config, build_config_of
 from ..running.folder import Folder
 from ..running.progress import redraws
-from ..running.records import Columns, is_known, last_error, read_log, read_sessions, steps_done
+from ..running.records import (
+    Columns,
+    is_known,
+    last_error,
+    read_log,
+    read_sessions,
+    speeds,
+    steps_done,
+)
 from ..running.spans import clock
 from ..running.stages import has_stages, stages_of
 from .declared import declared
@@ -131,7 +139,7 @@ def _picture(place: Folder, screen: Console) -> Text:
     text.append(f"{fault}\n" if fault else "")
     if len(log["step"]) == 0:
         return text.append("no rows in the log yet\n")
-    shown = [(name, title) for name, title in _shown(config) if is_known(log, name)]
+    shown = [(name, title) for name, title in _shown(config) if _has_values(log, name)]
     free = size.lines - 3 - math.ceil(len(fault) / width)
     return text.append(_panels(log, shown, width, free, screen))
 
@@ -183,8 +191,14 @@ def _picture_of_exchange(folder: Folder, screen: Console) -> Text:
     first = read_log(log)
     if len(first["step"]) == 0:
         return text
-    shown = [("potential", "potential energy of state 0, kJ/mol"), (LOG_SPEED, "speed, ns/day")]
+    titles = (("potential", "potential energy of state 0, kJ/mol"), (LOG_SPEED, "speed, ns/day"))
+    shown = [(name, title) for name, title in titles if _has_values(first, name)]
     return text.append(_panels(first, shown, width, size.lines - 3 - len(lines), screen))
+
+
+def _has_values(log: Columns, name: str) -> bool:
+    """Whether a column has a value to show; the first row of a log has no speed."""
+    return bool((log[name] > 0).any()) if name == LOG_SPEED else is_known(log, name)
 
 
 def _lines_of_states(history: History) -> Iterator[str]:
@@ -217,7 +231,8 @@ def _headline(watched: _Watched, config: Config, log: Columns) -> str:
     parts = [watched.name, f"step {done} of {last} ({share})"]
     speed = log[LOG_SPEED][log[LOG_SPEED] > 0][-10:]
     if done >= last:
-        parts.append("done")
+        means = speeds(read_sessions(folder.sessions))
+        parts += ["done", *(f"{mean:.3g} ns/day" for mean in means[-1:])]
     elif failed:
         parts.append("ended with an error")
     elif stopped is not None:
@@ -240,8 +255,8 @@ def _stopped_at(folder: Folder) -> int | None:
 def _panel(log: Columns, name: str, title: str, width: int, height: int, plain: bool) -> list[str]:
     """A title with the last value, and below it a plot of this height and width."""
     x, y = log["time"], log[name]
-    if name == LOG_SPEED and len(x) > 1:
-        x, y = x[1:], y[1:]
+    if name == LOG_SPEED:
+        x, y = x[y > 0], y[y > 0]
     title = title.replace("\u00b3", "^3") if plain else title
     last = _number(float(y[-1]))
     head = f"{title[: width - len(last) - 2]}: {last}"[:width]

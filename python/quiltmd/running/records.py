@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -119,6 +120,11 @@ def read_sessions(path: Path) -> list[dict[str, Any]]:
         warn(f"{path} is damaged: its records of earlier sessions are lost")
         return []
     return found
+
+
+def speeds(sessions: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Mean speeds of sessions that have one, ns/day."""
+    return [one["speed"] for one in sessions if one.get("speed")]
 
 
 def last_error(sessions: Path) -> str | None:
