@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,17 @@ def test_a_stencil_for_another_box_is_as_accurate(peptide: Any) -> None:
     ]
     assert max(errors) < 1.1 * FMM.fmm_tolerance
     assert errors[0] == pytest.approx(errors[1], rel=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:the system has a net charge of -22 e")
+def test_dna_is_served_as_well() -> None:
+    """A dodecamer in water, without counter-ions, in a box of three lengths."""
+    spec = find_spec("openmmtools")
+    assert spec is not None and spec.origin is not None  # noqa: PT018
+    folder = Path(spec.origin).parent / "data" / "dna_dodecamer_explicit"
+    system, state = quiltmd.load(folder / "prmtop", folder / "inpcrd", constraints="h-bonds")
+    exact, found = (quiltmd.reference(system, state, one)[1] for one in (TIGHT, FMM))
+    assert relative_rms(found, exact) < 1.1 * FMM.fmm_tolerance
 
 
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
