@@ -94,6 +94,13 @@ struct Executor::Run final : Post {
     arrive(found->second);
   }
 
+  // Whether a message of the rank has yet to come.
+  bool awaits(int rank) const {
+    return std::any_of(waiting.begin(), waiting.end(), [&](const auto& entry) {
+      return entry.first.second.second == rank && !owner.arrived_.count(entry.first);
+    });
+  }
+
   // The ready task of the highest priority; among equals the one described first.
   TaskId pop() {
     const auto best = std::min_element(ready.begin(), ready.end(), [&](TaskId a, TaskId b) {
@@ -177,7 +184,7 @@ void Executor::run(const Schedule& schedule, const RunContext& context) {
     }
     const double begin = clock_seconds();
     if (run.ready.empty()) {
-      auto message = transport_.wait();
+      auto message = transport_.wait([&run](int rank) { return run.awaits(rank); });
       if (!message) throw PeerFailed(transport_.failure());
       run.take(std::move(*message));
       note(kWait, Stream::kMain, begin, Balance::kStays);
@@ -321,7 +328,7 @@ void Executor::send_gathered(int to, Payload payload) {
 Payload Executor::await(int from, int edge) {
   const Key expected{sequence_, {edge, from}};
   while (!arrived_.count(expected)) {
-    auto message = transport_.wait();
+    auto message = transport_.wait([from](int rank) { return rank == from; });
     if (!message) {
       transport_.close();  // as engines gather outside of what they guard
       throw PeerFailed(transport_.failure());

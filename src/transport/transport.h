@@ -25,15 +25,19 @@ struct Message {
   Payload payload;
 };
 
-// One rank's end of a transport. Messages between two ranks arrive once each, in any order.
+// Whether the caller needs a message of a rank.
+using Awaits = std::function<bool(int rank)>;
+
+// One rank's end of a transport. Messages between two ranks arrive once each, in any order. Its destructor
+// leaves in order, unless a rank has failed: others receive all that was sent, and go on without this rank.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual void send(int to, Message message) = 0;
   // The next message that has arrived, if any; never blocks.
   virtual std::optional<Message> poll() = 0;
-  // Block until a message has arrived or the transport was closed (then nothing).
-  virtual std::optional<Message> wait() = 0;
+  // Block until a message has arrived; nothing if a rank has failed, or if one that is awaited has left.
+  virtual std::optional<Message> wait(const Awaits& awaits) = 0;
   // Wake all ranks that wait: this one has failed.
   virtual void close() = 0;
   // Which rank failed, as far as is known; empty: none has.
@@ -42,6 +46,12 @@ class Transport {
   // already failed. The previous action is then never taken.
   virtual void on_failure(std::function<void()> act) = 0;
 };
+
+// What is told of a rank that has left too early.
+inline std::string left_too_early(int rank) {
+  return "rank " + std::to_string(rank) +
+         " has ended its part of the run, but others need more of it";
+}
 
 // Failure of a transport, and its action. Only the first failure is kept.
 class FailureWatch {

@@ -9,6 +9,7 @@ from typing import Any
 import helices
 import numpy as np
 import pytest
+from running import gpu_count
 from test_large_groups import BATH, BEADS, bits, off_lengths, simulated, unfolding
 
 from quiltmd import CellRescaling, MonteCarloBarostat, Nonbonded, Simulation, VelocityVerlet, load
@@ -65,6 +66,18 @@ def test_no_bit_depends_on_ranks_or_restarts(warm: Any, barostat: Any) -> None:
     assert bits(simulated(system, state, 300, device="cuda:0,0", barostat=barostat)) == bits(one)
     half = simulated(system, state, 137, device="cuda:0,0,0", barostat=barostat)
     assert bits(simulated(system, half, 163, device="cuda:0", barostat=barostat)) == bits(one)
+
+
+@pytest.mark.skipif(gpu_count() < 2, reason="needs two GPUs")
+def test_gpus_do_not_matter(warm: Any) -> None:
+    system, state = warm
+    barostat = CellRescaling(1.0, time_constant=2.0, compressibility=3e-4, seed=3)
+    in_processes = "ranks:worker:cuda:0,worker:cuda:1"
+    one, two, three, processes = (
+        bits(simulated(system, state, 300, device=device, barostat=barostat))
+        for device in ("cuda:0", "cuda:0,1", "cuda:0,1,1", in_processes)
+    )
+    assert one == two == three == processes
 
 
 def test_patches_become_wider_for_a_group_that_unfolds() -> None:

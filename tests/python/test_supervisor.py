@@ -56,7 +56,7 @@ class FakeWorkers:
             session = Session(channel_of(theirs), self.engine)
             # It may hang, as it is asked to.
             threading.Thread(target=session.serve, daemon=True).start()
-            connection = Connection(channel_of(ours), str(place), lambda: "")
+            connection = Connection(channel_of(ours), str(place), lambda error: "")
             execution = {"device": "cpu", "threads": 1}
             engine = WorkerEngine(connection, *settings[:3], execution, self.settings.patience)
             if str(place) in self.faults:

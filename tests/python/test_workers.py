@@ -35,7 +35,7 @@ from quiltmd import (
 from quiltmd.engine.places import parse_place
 from quiltmd.running import runner
 from quiltmd.running.config import Config
-from quiltmd.workers import client
+from quiltmd.workers import client, launch
 from quiltmd.workers.channel import Channel
 from quiltmd.workers.client import Connection, WorkerEngine, check_hello
 from quiltmd.workers.launch import connect
@@ -95,7 +95,7 @@ class Toy:
         session = Session(channel_of(self.theirs), self._make)
         self._thread = threading.Thread(target=session.serve)
         self._thread.start()
-        self.connection = Connection(channel_of(self.ours), "worker:toy", lambda: "")
+        self.connection = Connection(channel_of(self.ours), "worker:toy", lambda error: "")
 
     def _make(self, *settings: Any) -> FakeEngine:
         self.engines.append(FakeEngine(*settings))
@@ -213,7 +213,7 @@ def test_steps_run_while_frames_travel(toy: Toy) -> None:
 @pytest.mark.parametrize("error", ["no fields", {"kind": "simulation"}])
 def test_a_reply_that_makes_no_sense_leaves_no_call_waiting(error: Any) -> None:
     ours, theirs = socket.socketpair()
-    connection = Connection(channel_of(ours), "worker:toy", lambda: "")
+    connection = Connection(channel_of(ours), "worker:toy", lambda error: "")
     call = connection.begin("describe")
     channel_of(theirs).send({"id": 0, "error": error})
     with pytest.raises(LostError, match="the worker on worker:toy is lost"):
@@ -286,6 +286,20 @@ def test_a_signal_without_a_name_ends_a_worker_like_any_other() -> None:
     os.kill(connection.process, signal.SIGRTMIN + 6)
     with pytest.raises(LostError, match=f"was killed by signal {signal.SIGRTMIN + 6}"):
         connection.begin("hello").result(120)
+
+
+def test_a_process_that_takes_long_to_end_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection ends well before it, as with a GPU on a busy machine."""
+    dies = "os.close(int(sys.argv[1])); time.sleep(1.5); os.kill(os.getpid(), signal.SIGKILL)"
+    command = [sys.executable, "-c", f"import os, signal, sys, time; {dies}"]
+
+    def begin(theirs: socket.socket, *arguments: str) -> subprocess.Popen[bytes]:
+        number = theirs.fileno()
+        return subprocess.Popen([*command, str(number)], pass_fds=(number,))
+
+    monkeypatch.setattr(launch, "_here", begin)
+    with pytest.raises(LostError, match="its process was killed by SIGKILL"):
+        connect(parse_place("worker:cpu"), Workers())
 
 
 def python(script: str) -> subprocess.Popen[str]:

@@ -57,9 +57,9 @@ struct WatchedEnd final : Transport {
   explicit WatchedEnd(Transport& of) : end(of) {}
   void send(int to, Message message) override { end.send(to, std::move(message)); }
   std::optional<Message> poll() override { return end.poll(); }
-  std::optional<Message> wait() override {
+  std::optional<Message> wait(const Awaits& awaits) override {
     if (before_wait) before_wait();
-    return end.wait();
+    return end.wait(awaits);
   }
   void close() override { end.close(); }
   std::string failure() const override { return end.failure(); }
@@ -242,7 +242,7 @@ void the_local_transport_delivers_once() {
     });
   std::vector<int> received[3] = {{}, std::vector<int>(kMessages), std::vector<int>(kMessages)};
   for (int n = 0; n < 2 * kMessages; ++n) {
-    const auto message = ends[0]->wait();
+    const auto message = ends[0]->wait([](int) { return true; });
     CHECK(message && message->edge == message->sequence % 4);
     CHECK(value_of(message->payload) == message->from * message->sequence);
     ++received[message->from].at(static_cast<size_t>(message->sequence));
@@ -251,7 +251,7 @@ void the_local_transport_delivers_once() {
   for (const int from : {1, 2}) CHECK(received[from] == std::vector<int>(kMessages, 1));
   for (const auto& end : ends) CHECK(!end->poll());
   ends[2]->close();
-  for (const auto& end : ends) CHECK(!end->wait());
+  for (const auto& end : ends) CHECK(!end->wait([](int) { return true; }));
 }
 
 // ---- Streams ---------------------------------------------------------------------------------

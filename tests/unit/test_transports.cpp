@@ -51,23 +51,33 @@ std::array<int, 2> tcp_sockets() {
   return {near, far};
 }
 
-Ends streams(std::array<int, 2> (*sockets)(), double patience) {
-  std::vector<std::vector<int>> of_rank(kRanks, std::vector<int>(kRanks, -1));
+using Pair = std::array<int, 2> (*)();
+using Sockets = std::vector<std::vector<int>>;  // by rank, one for each rank
+
+Sockets joined(Pair sockets) {
+  Sockets of_rank(kRanks, std::vector<int>(kRanks, -1));
   for (size_t a = 0; a < kRanks; ++a)
     for (size_t b = a + 1; b < kRanks; ++b) {
       const auto ends = sockets();
       of_rank[a][b] = ends[0];
       of_rank[b][a] = ends[1];
     }
+  return of_rank;
+}
+
+constexpr double kPatience = 60;
+
+Ends streams(const Sockets& of_rank) {
   Ends ends;
   for (int r = 0; r < kRanks; ++r)
-    ends.push_back(make_stream_transport(r, of_rank[static_cast<size_t>(r)], patience));
+    ends.push_back(make_stream_transport(r, of_rank[static_cast<size_t>(r)], kPatience));
   return ends;
 }
 
 // With UCX beside the sockets: of the path in QUILTMD_UCX, or the system's.
-Ends by_ucx(Ends sockets) {
+Ends ucx(const Sockets& of_rank) {
   const char* const path = std::getenv("QUILTMD_UCX");
+  Ends sockets = streams(of_rank);
   Ends ends;
   for (int r = 0; r < kRanks; ++r)
     ends.push_back(make_ucx_transport(r, kRanks, std::move(sockets[static_cast<size_t>(r)]),
@@ -75,26 +85,32 @@ Ends by_ucx(Ends sockets) {
   return ends;
 }
 
-constexpr double kPatience = 60;
-Ends unix_streams() { return streams(unix_sockets, kPatience); }
-Ends tcp_streams() { return streams(tcp_sockets, kPatience); }
-Ends ucx() { return by_ucx(unix_streams()); }
+// A transport between processes.
+struct Connection {
+  const char* name;
+  Pair sockets;
+  Ends (*join)(const Sockets& of_rank);
 
-const std::pair<const char*, std::function<Ends()>> kTransports[] = {
-    {"local", [] { return make_local_transport(kRanks); }},
-    {"unix", unix_streams},
-    {"tcp", tcp_streams},
-    {"ucx", ucx}};
+  Ends make() const { return join(joined(sockets)); }
+};
 
 bool has_ucx() {
   try {
-    ucx();
+    ucx(joined(unix_sockets));
     return true;
   } catch (const Error& error) {
     std::printf("without the cases of UCX: %s\n", error.what());
     return false;
   }
 }
+
+std::vector<Connection> connections() {
+  std::vector<Connection> all{{"unix", unix_sockets, streams}, {"tcp", tcp_sockets, streams}};
+  if (has_ucx()) all.push_back({"ucx", unix_sockets, ucx});
+  return all;
+}
+
+bool from_any(int) { return true; }
 
 std::byte byte_of(int from, int64_t sequence, size_t at) {
   return static_cast<std::byte>(static_cast<size_t>(from) * 31 + static_cast<size_t>(sequence) * 7 +
@@ -109,7 +125,7 @@ Payload payload_of(int from, int64_t sequence, size_t size) {
 
 Message next(Transport& transport) {
   if (auto message = transport.poll()) return std::move(*message);
-  auto message = transport.wait();
+  auto message = transport.wait(from_any);
   CHECK(message.has_value());
   return std::move(*message);
 }
@@ -167,7 +183,7 @@ void a_rank_that_fails_wakes_all(const Ends& ends) {
   }
   on_all(ends, [&](int rank, Transport& transport) {
     if (rank == 1) return transport.close();
-    CHECK(!transport.wait());
+    CHECK(!transport.wait(from_any));
     CHECK(!transport.failure().empty());
   });
   CHECK(told == kRanks);
@@ -176,15 +192,43 @@ void a_rank_that_fails_wakes_all(const Ends& ends) {
   for (const auto& end : ends) end->on_failure({});
 }
 
-void the_end_of_a_process_is_told(Ends (*make)()) {
-  Ends ends = make();
-  ends[1].reset();
+void the_end_of_a_process_is_told(const Connection& by) {
+  const Sockets sockets = joined(by.sockets);
+  const Ends ends = by.join(sockets);
+  for (const int socket : sockets[1]) ::shutdown(socket, SHUT_RDWR);  // as where it is killed
   for (const size_t r : {0u, 2u}) {
-    CHECK(!ends[r]->wait());
+    CHECK(!ends[r]->wait([](int rank) { return rank != 1; }));
     CHECK(ends[r]->failure() == "rank 1 has ended");
     ends[r]->send(1,
                   {static_cast<int>(r), 1, 1, Payload(100)});  // does not wait, nor end the process
   }
+}
+
+// Rank 0 leaves while rank 1 waits for rank 2, which is slow: rank 1 receives all of both.
+void a_rank_may_leave_before_others(const Connection& by) {
+  constexpr size_t kLarge = 8'000'001;  // no socket takes it at once
+  Ends ends = by.make();
+  std::atomic<bool> has_left{false};
+  std::thread waiting([&] {
+    for (const auto& [from, size] : {std::pair(0, kLarge), {2, size_t{5}}}) {
+      const auto message = ends[1]->wait([from](int rank) { return rank == from; });
+      CHECK(message && message->from == from && message->payload == payload_of(from, 7, size));
+    }
+    CHECK(has_left && ends[1]->failure().empty());
+  });
+  ends[0]->send(1, {0, 11, 7, payload_of(0, 7, kLarge)});
+  ends[0].reset();
+  has_left = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));  // rank 1 finds the end
+  ends[2]->send(1, {2, 11, 7, payload_of(2, 7, 5)});
+  waiting.join();
+}
+
+void who_needs_one_that_has_left_is_told(const Connection& by) {
+  Ends ends = by.make();
+  ends[0].reset();
+  CHECK(!ends[1]->wait([](int rank) { return rank == 0; }));
+  CHECK(ends[1]->failure() == left_too_early(0));
 }
 
 // Rank 0 sees the end of rank 1, which rank 2 has no connection to: it learns it from rank 0.
@@ -194,11 +238,11 @@ void the_failure_of_another_is_passed_on() {
   auto end_0 = make_stream_transport(0, {-1, from_0_to_1[0], from_0_to_2[0]}, kPatience);
   const auto end_2 = make_stream_transport(2, {from_0_to_2[1], from_1_to_2[1], -1}, kPatience);
   ::close(from_0_to_1[1]);  // and rank 1 still says nothing to rank 2
-  CHECK(!end_0->wait());
+  CHECK(!end_0->wait(from_any));
   end_0->close();
   end_0.reset();  // rank 2 sends to it before it reads why
   end_2->send(0, {2, 1, 1, Payload(100)});
-  CHECK(!end_2->wait());
+  CHECK(!end_2->wait(from_any));
   CHECK(end_2->failure() == "rank 1 has ended");
   ::close(from_1_to_2[0]);
 }
@@ -209,7 +253,7 @@ void silence_is_noticed() {
   const auto transport = make_stream_transport(0, {-1, ends[0]}, 0.5);
   const int32_t sign[] = {-100, 0, 0, 0, 0, 0};
   CHECK(::send(ends[1], sign, sizeof sign, 0) == sizeof sign);
-  CHECK(!transport->wait());
+  CHECK(!transport->wait(from_any));
   CHECK(transport->failure().find("rank 1 has not been heard of for") == 0);
   ::close(ends[1]);
 }
@@ -217,20 +261,27 @@ void silence_is_noticed() {
 }  // namespace
 
 int main() {
+  const std::vector<Connection> between_processes = connections();
+  std::vector<std::pair<const char*, std::function<Ends()>>> all{
+      {"local", [] { return make_local_transport(kRanks); }}};
+  for (const Connection& by : between_processes)
+    all.emplace_back(by.name, [by] { return by.make(); });
   std::vector<test::Case> cases;
-  for (const auto& [name, make] : kTransports) {
-    if (name == std::string("ucx") && !has_ucx()) continue;
-    const auto ends = std::make_shared<Ends>(make());
-    cases.push_back({name, [ends] {
-                       everything_arrives(*ends);
-                       rounds_of_answers(*ends);
-                       a_rank_that_fails_wakes_all(*ends);
+  for (const auto& [name, make] : all)
+    cases.push_back({name, [make] {
+                       const Ends ends = make();
+                       everything_arrives(ends);
+                       rounds_of_answers(ends);
+                       a_rank_that_fails_wakes_all(ends);
                      }});
-  }
-  for (const auto make : {unix_streams, tcp_streams, ucx})
-    if (make != ucx || has_ucx())
-      cases.push_back(
-          {"the end of a process is told", [make] { the_end_of_a_process_is_told(make); }});
+  const std::pair<const char*, void (*)(const Connection&)> of_ends[] = {
+      {"the end of a process is told", the_end_of_a_process_is_told},
+      {"a rank may leave before others", a_rank_may_leave_before_others},
+      {"who needs one that has left is told", who_needs_one_that_has_left_is_told}};
+  for (const auto& [name, test] : of_ends)
+    cases.push_back({name, [&between_processes, test] {
+                       for (const Connection& by : between_processes) test(by);
+                     }});
   cases.push_back({"the failure of another is passed on", the_failure_of_another_is_passed_on});
   cases.push_back({"silence is noticed", silence_is_noticed});
   return test::run_all(cases);

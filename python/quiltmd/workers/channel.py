@@ -31,6 +31,10 @@ _PIECE = 2**20  # bytes read or written at once
 _SMALL = 2**14  # bytes: what is smaller is read and written together
 
 
+class ClosedError(LostError):
+    """The other end has closed the connection, or its process has ended."""
+
+
 class SilentError(LostError):
     """The other end says nothing, though the connection has not ended."""
 
@@ -131,7 +135,7 @@ class Channel:
             try:
                 left = left[os.write(self._write, left) :]
             except OSError as error:
-                raise LostError(f"the connection has ended ({error.strerror})") from None
+                raise ClosedError(f"the connection has ended ({error.strerror})") from None
 
     def _await_bytes(self) -> None:
         """Until some have come; in steps of a heartbeat, however long one took by the clock."""
@@ -186,7 +190,7 @@ class Channel:
         try:
             got = os.readv(self._read, [target])
         except OSError as error:
-            raise LostError(f"the connection has ended ({error.strerror})") from None
+            raise ClosedError(f"the connection has ended ({error.strerror})") from None
         if got == 0:
-            raise LostError("the connection has ended")
+            raise ClosedError("the connection has ended")
         return got

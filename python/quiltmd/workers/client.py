@@ -38,10 +38,11 @@ class Connection:
     name:
         Name of the device there, for messages.
     last_words:
-        Ends the worker, as far as that can be done from here, and says what became of it.
+        Ends the worker, as far as that can be done from here, whose connection has ended by an
+        error, and says what became of it.
     """
 
-    def __init__(self, channel: Channel, name: str, last_words: Callable[[], str]) -> None:
+    def __init__(self, channel: Channel, name: str, last_words: Callable[[Exception], str]) -> None:
         self.name = name
         self.host, self.process = "", 0  # where the worker is; known once it has said hello
         self._channel, self._last_words = channel, last_words
@@ -166,7 +167,7 @@ class Connection:
                 return
             why: str | Exception = error
             try:
-                why = self._last_words() or error
+                why = self._last_words(error) or error
             finally:  # also where Ctrl-C breaks that off
                 self._give_up(LostError(f"the worker on {self.name} is lost: {why}"))
 

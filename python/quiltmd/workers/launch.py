@@ -20,11 +20,11 @@ from ..errors import QuiltError
 from ..starting import Starting
 from . import mpi
 from .access import AccessError, FullError, ask_for_admission, default_key_file, read_key
-from .channel import Channel
+from .channel import Channel, ClosedError
 from .client import Connection, check_hello
 from .tls import Certificate, Encryption
 
-_LAST_BREATH = 0.5  # s, from the end of a connection to that of the process
+_LAST_BREATH = 0.5  # s, in which a worker that was told to end may do so by itself
 _REACH = 10.0  # s
 _AT_ONCE = 8  # workers that start; an sshd refuses some where more than ten log in to it together
 _SSH_FAILED, _NOT_FOUND = 255, 127
@@ -52,7 +52,7 @@ def connect_all(places: Sequence[Place], settings: Workers, starting: Starting) 
 def _begin(place: Place, settings: Workers, starting: Starting) -> Connection:
     """A worker that may still be starting."""
     name, encryption = str(place), None
-    last_words: Callable[[], str] = str  # none
+    last_words: Callable[[Exception], str] = _no_words
     if place.kind == "mpi":
         name = f"rank {place.process} ({started(place.process).host})"
     if place.kind == "remote":
@@ -75,6 +75,11 @@ def _worker_process(
     with theirs:
         spawn = partial(_by_ssh, place, settings) if place.kind == "ssh" else _here
         return ours, starting.start(partial(spawn, theirs), _kill)
+
+
+def _no_words(error: Exception) -> str:
+    """Of a worker that this process has not started."""
+    return ""
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -162,11 +167,18 @@ def _channel(ours: socket.socket, settings: Workers, encryption: Encryption | No
     return Channel(ours.fileno(), ours.fileno(), partial(_shut, ours), settings.silence, encryption)
 
 
-def _end_process(process: subprocess.Popen[bytes], place: Place, settings: Workers) -> str:
-    """Ends a worker process, and says how it had ended if it had by itself."""
+def _end_process(
+    process: subprocess.Popen[bytes], place: Place, settings: Workers, error: Exception
+) -> str:
+    """Ends a worker process, and says how it had ended if it had by itself.
+
+    If the worker has closed the connection its process is ending, which may take it seconds, as a
+    GPU has to be given back.
+    """
+    is_ending = isinstance(error, ClosedError)
     try:
         with suppress(subprocess.TimeoutExpired):
-            process.wait(_LAST_BREATH)
+            process.wait(settings.silence if is_ending else _LAST_BREATH)
     finally:  # also where Ctrl-C breaks off the waiting
         by_itself = process.poll() is not None
         process.kill()

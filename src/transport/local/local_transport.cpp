@@ -38,7 +38,8 @@ class LocalTransport final : public Transport {
     return take();
   }
 
-  std::optional<Message> wait() override {
+  // Threads of one engine leave together.
+  std::optional<Message> wait(const Awaits&) override {
     std::unique_lock lock(own_.mutex);
     own_.arrived.wait(lock, [&] { return !own_.messages.empty() || own_.closed; });
     return take();

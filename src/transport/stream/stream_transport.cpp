@@ -2,7 +2,10 @@
 #include "transport/stream/stream_transport.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,7 +28,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kHeartbeat = -100, kFailed = -101;  // edges of what processes tell each other
+constexpr int kHeartbeat = -100, kFailed = -101,
+              kFarewell = -102;  // edges of what processes tell each other
 constexpr auto kHeartbeatInterval = std::chrono::seconds(1);
 constexpr double kStart = 120;  // seconds that a process may take until its first sign
 // Who has not looked at its connections for so long was stopped itself, as a suspended job is.
@@ -43,7 +47,7 @@ struct Header {
 // after all that the other rank has said before, such as whose failure made it end.
 class Peer {
  public:
-  explicit Peer(int socket) : socket_(socket) {}
+  explicit Peer(int socket) : socket_(socket), is_tcp_(protocol_of(socket) == IPPROTO_TCP) {}
   Peer(Peer&&) = delete;
   ~Peer() {
     if (socket_ >= 0) ::close(socket_);
@@ -66,6 +70,13 @@ class Peer {
   bool has_more() const {
     const std::lock_guard lock(sending_);
     return !outgoing_.empty();
+  }
+  // Whether the other end has what was sent, even if this one closes. Until it is acknowledged, TCP forgets
+  // it where anything comes in after the end; other sockets of one host do not.
+  bool has_all() const {
+    int on_the_way = 0;
+    return !has_more() &&
+           (!is_tcp_ || ::ioctl(socket_, SIOCOUTQ, &on_the_way) != 0 || on_the_way == 0);
   }
 
   // Takes what has come; found(header, payload) for each whole message. False at the end.
@@ -107,6 +118,12 @@ class Peer {
     size_t sent;  // bytes of both
   };
 
+  static int protocol_of(int socket) {
+    int protocol = 0;
+    socklen_t size = sizeof protocol;
+    ::getsockopt(socket, SOL_SOCKET, SO_PROTOCOL, &protocol, &size);
+    return protocol;
+  }
   bool in_header() const { return !in_payload_; }
   std::byte* header_bytes() { return reinterpret_cast<std::byte*>(&header_); }
 
@@ -131,6 +148,7 @@ class Peer {
   }
 
   const int socket_;
+  const bool is_tcp_;
   mutable std::mutex sending_;
   std::deque<Outgoing> outgoing_;
   Header header_{};  // of the message that is coming in
@@ -149,6 +167,7 @@ class StreamTransport final : public Transport {
       const bool is_own = static_cast<int>(r) == rank;
       peers_.push_back(std::make_unique<Peer>(is_own ? -1 : sockets[r]));
       open_.push_back(!is_own);
+      left_.push_back(false);
     }
     if (::pipe2(wake_, O_CLOEXEC | O_NONBLOCK) != 0)
       throw std::runtime_error(std::string("no pipe for messages between processes: ") +
@@ -156,6 +175,7 @@ class StreamTransport final : public Transport {
     helper_ = std::thread([this] { help(); });
   }
   ~StreamTransport() override {
+    leave();
     ending_ = true;
     wake_helper();
     helper_.join();
@@ -173,9 +193,11 @@ class StreamTransport final : public Transport {
     return take();
   }
 
-  std::optional<Message> wait() override {
+  std::optional<Message> wait(const Awaits& awaits) override {
     const std::lock_guard lock(reading_);
     while (messages_.empty() && failure().empty()) {
+      for (size_t r = 0; r < left_.size(); ++r)
+        if (left_[r] && awaits(static_cast<int>(r))) fail(left_too_early(static_cast<int>(r)));
       read(kLook);
       look_for_silence();
     }
@@ -202,7 +224,8 @@ class StreamTransport final : public Transport {
   }
 
  private:
-  static constexpr int kNow = 0, kLook = 200;  // ms that a read may wait for something to come
+  static constexpr int kNow = 0, kSoon = 1,
+                       kLook = 200;  // ms that a read may wait for something to come
 
   Peer& peer(int rank) { return *peers_[static_cast<size_t>(rank)]; }
 
@@ -222,7 +245,25 @@ class StreamTransport final : public Transport {
     watch_.tell();
   }
 
+  // Says farewell, and stays until all others have what was sent, need nothing or have failed.
+  void leave() {
+    if (!failure().empty()) return;
+    const std::lock_guard lock(reading_);
+    for (size_t r = 0; r < peers_.size(); ++r)
+      if (open_[r]) put(static_cast<int>(r), {kFarewell, 0, 0, 0}, {});
+    while (failure().empty() && is_needed()) {
+      read(kSoon);
+      look_for_silence();
+    }
+  }
+
   // The following is for the holder of reading_.
+  bool is_needed() const {
+    for (size_t r = 0; r < peers_.size(); ++r)
+      if (open_[r] && !left_[r] && !peers_[r]->has_all()) return true;
+    return false;
+  }
+
   std::optional<Message> take() {
     if (messages_.empty()) return std::nullopt;
     Message message = std::move(messages_.front());
@@ -248,10 +289,11 @@ class StreamTransport final : public Transport {
     const bool goes_on = peer(rank).receive([&](const Header& header, Payload payload) {
       if (header.edge == kFailed)
         fail(std::string(reinterpret_cast<const char*>(payload.data()), payload.size()));
-      if (header.edge == kFailed || header.edge == kHeartbeat) return;
+      if (header.edge == kFarewell) left_[static_cast<size_t>(rank)] = true;
+      if (header.edge == kFailed || header.edge == kHeartbeat || header.edge == kFarewell) return;
       messages_.push_back({rank, header.edge, header.sequence, std::move(payload)});
     });
-    if (!goes_on) fail(rank, "has ended");
+    if (!goes_on && !left_[static_cast<size_t>(rank)]) fail(rank, "has ended");
     return goes_on;
   }
 
@@ -260,7 +302,7 @@ class StreamTransport final : public Transport {
     const auto since = now - std::exchange(looked_, now);
     for (size_t r = 0; r < peers_.size(); ++r) {
       if (since > kOwnStop) peers_[r]->excuse(since);
-      if (!open_[r] || !peers_[r]->is_overdue(patience_)) continue;
+      if (!open_[r] || left_[r] || !peers_[r]->is_overdue(patience_)) continue;
       fail(static_cast<int>(r), "has not been heard of for " +
                                     std::to_string(static_cast<int>(patience_)) +
                                     " seconds: it has stopped, or the network is down");
@@ -310,6 +352,7 @@ class StreamTransport final : public Transport {
   FailureWatch watch_;
   std::mutex reading_;      // of what follows
   std::vector<char> open_;  // by rank: whether more may come
+  std::vector<char> left_;  // by rank: whether it has said farewell
   std::vector<pollfd> ends_;
   std::deque<Message> messages_;
   Clock::time_point looked_ = Clock::now();  // for silence, the last time

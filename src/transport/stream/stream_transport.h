@@ -6,7 +6,8 @@
 // a helper, or by the rank while it waits. The helper also tells the others every second that this
 // process lives: who has not been heard of for a while has stopped, even where the network keeps the
 // connection open. Only time in which this process itself ran counts: a job whose processes are all
-// suspended goes on when they are. Bytes go as they are in memory; all hosts have the same byte order,
+// suspended goes on when they are. A rank that leaves in order says farewell, so that the end of its
+// connections is no failure to those that wait for others. Bytes go as they are in memory; all hosts have the same byte order,
 // which the handshake of the processes makes sure of.
 #pragma once
 

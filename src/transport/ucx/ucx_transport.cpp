@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -19,14 +20,17 @@ using Clock = std::chrono::steady_clock;
 using ucx::RequestParam;
 using ucx::Status;
 
-constexpr int kAddress = -1;  // edge of addresses, by sockets
-constexpr unsigned kId = 0;   // of the only kind of UCX's messages
-constexpr int kLook = 200;    // ms between looks at the sockets of a rank that waits
+// Edges of messages by sockets: addresses; farewells, whose sequence is the number of messages that the rank
+// has sent; and answers to these.
+constexpr int kAddress = -1, kFarewell = -2, kAnswer = -3;
+constexpr unsigned kId = 0;  // of the only kind of UCX's messages
+constexpr int kLook = 200;   // ms between looks at the sockets of a rank that waits
 // Bytes up to which a message is sent without asking the receiver first, who may compute meanwhile.
 constexpr size_t kEagerly = 65536;
 constexpr int kSpins = 20;  // looks of a rank that waits before it sleeps: some us
-constexpr auto kDrive = std::chrono::microseconds(100);  // between looks of the helper
-constexpr auto kGrace = std::chrono::seconds(3);         // for sockets to say why UCX has failed
+constexpr auto kDrive = std::chrono::microseconds(100);   // between looks of the helper
+constexpr auto kIdle = std::chrono::milliseconds(kLook);  // the same, where nothing is to be sent
+constexpr auto kGrace = std::chrono::seconds(3);          // for sockets to say why UCX has failed
 
 struct Header {
   int32_t from;
@@ -39,10 +43,12 @@ class UcxTransport final : public Transport {
   UcxTransport(int rank, int ranks, std::unique_ptr<Transport> sockets, const ucx::Library& library)
       : ucx_(library), rank_(rank), sockets_(std::move(sockets)) {
     addresses_.resize(static_cast<size_t>(ranks));
-    for (int r = 0; r < ranks; ++r) peers_.push_back({this, r, nullptr});
+    for (int r = 0; r < ranks; ++r)
+      peers_.push_back({.transport = this, .rank = r, .needs_us = r != rank});
     try {
       make_worker();
     } catch (...) {
+      sockets_->close();
       destroy_worker();
       throw;
     }
@@ -53,6 +59,7 @@ class UcxTransport final : public Transport {
     helper_ = std::thread([this] { help(); });
   }
   ~UcxTransport() override {
+    leave();
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
@@ -78,6 +85,7 @@ class UcxTransport final : public Transport {
                                  outgoing->payload.data(), outgoing->payload.size(), &param);
     const Status status = ucx::Library::status_of(given);
     if (status < 0) return fail(peer(to), status);
+    ++peer(to).sent;
     if (status != ucx::kInProgress) return;
     [[maybe_unused]] const Outgoing* const on_the_way = outgoing.release();  // until `sent`
     if (++outgoing_ == 1 && !waits_) has_outgoing_.notify_one();
@@ -89,11 +97,12 @@ class UcxTransport final : public Transport {
     return take();
   }
 
-  std::optional<Message> wait() override {
+  std::optional<Message> wait(const Awaits& awaits) override {
     std::unique_lock lock(mutex_);
     waits_ = true;
     for (int spins = 0;; ++spins) {
       progress();
+      if (messages_.empty()) look_for_absence(awaits);
       if (!messages_.empty() || !failure().empty()) break;
       if (spins < kSpins || ucx_.worker_arm(worker_) != ucx::kOk) continue;
       lock.unlock();
@@ -123,7 +132,12 @@ class UcxTransport final : public Transport {
   struct Peer {
     UcxTransport* transport;
     int rank;
-    ucx::Endpoint endpoint;  // none before the first message
+    ucx::Endpoint endpoint = nullptr;  // none before the first message
+    int64_t sent = 0, came = 0;        // messages to it and from it
+    int64_t last = -1;                 // of those from it, once it has said farewell
+    bool needs_us;                     // it has neither said farewell nor answered ours
+
+    bool has_left() const { return came == last; }
   };
   struct Outgoing {
     Header header;
@@ -187,12 +201,44 @@ class UcxTransport final : public Transport {
     return message;
   }
 
-  void keep_address(Message message) {
-    addresses_[static_cast<size_t>(message.from)] = std::move(message.payload);
+  // Says farewell, and stays until all others have what was sent, need nothing or have failed.
+  void leave() {
+    if (!failure().empty()) return sockets_->close();
+    std::unique_lock lock(mutex_);
+    for (const Peer& other : peers_)
+      if (other.rank != rank_) sockets_->send(other.rank, {rank_, kFarewell, other.sent, {}});
+    const auto needs_us = [](const Peer& other) { return other.needs_us; };
+    while (failure().empty() && std::any_of(peers_.begin(), peers_.end(), needs_us)) {
+      ucx_.worker_progress(worker_);
+      listen();
+      lock.unlock();
+      std::this_thread::sleep_for(kDrive);
+      lock.lock();
+    }
+  }
+
+  void keep(Message message) {
+    Peer& from = peer(message.from);
+    messages_.push_back(std::move(message));
+    ++from.came;
+    if (from.has_left()) answer(from);
+  }
+  void answer(const Peer& other) { sockets_->send(other.rank, {rank_, kAnswer, 0, {}}); }
+
+  // A message by sockets.
+  void hear(Message message) {
+    Peer& from = peer(message.from);
+    if (message.edge == kAddress)
+      addresses_[static_cast<size_t>(message.from)] = std::move(message.payload);
+    else
+      from.needs_us = false;
+    if (message.edge != kFarewell) return;
+    from.last = message.sequence;
+    if (from.has_left()) answer(from);
   }
   // Reads what has come by sockets; they find out who has failed.
   void listen() {
-    while (auto message = sockets_->poll()) keep_address(std::move(*message));
+    while (auto message = sockets_->poll()) hear(std::move(*message));
   }
 
   // None where a rank has failed.
@@ -201,9 +247,9 @@ class UcxTransport final : public Transport {
     if (other.endpoint) return other.endpoint;
     const Payload& address = addresses_[static_cast<size_t>(to)];
     while (address.empty()) {
-      auto message = sockets_->wait();
+      auto message = sockets_->wait([to](int rank) { return rank == to; });
       if (!message) return nullptr;
-      keep_address(std::move(*message));
+      hear(std::move(*message));
     }
     ucx::EndpointParams params;
     params.field_mask = ucx::EndpointParams::kAddress;
@@ -223,10 +269,16 @@ class UcxTransport final : public Transport {
   // That is the failure only if sockets do not find another one.
   void look() {
     listen();
-    if (broken_.empty() || Clock::now() < broken_at_ + kGrace) return;
+    if (!broken_.empty() && Clock::now() >= broken_at_ + kGrace) fail(broken_);
+  }
+  void look_for_absence(const Awaits& awaits) {
+    for (const Peer& other : peers_)
+      if (other.has_left() && awaits(other.rank)) return fail(left_too_early(other.rank));
+  }
+  void fail(const std::string& what) {
     {
       const std::lock_guard lock(failing_);
-      failure_ = broken_;
+      failure_ = what;
     }
     watch_.tell();
   }
@@ -257,7 +309,7 @@ class UcxTransport final : public Transport {
     Message message{known.from, known.edge, known.sequence, Payload(length)};
     if (!(param->attributes & ucx::ReceiveParam::kRendezvous)) {
       if (length > 0) std::memcpy(message.payload.data(), data, length);
-      own.messages_.push_back(std::move(message));
+      own.keep(std::move(message));
       return ucx::kOk;
     }
     auto incoming = std::make_unique<Incoming>(Incoming{std::move(message), &own.peer(known.from)});
@@ -265,7 +317,7 @@ class UcxTransport final : public Transport {
     const RequestParam receive = parameters(incoming.get(), &RequestParam::received, received);
     const auto given = own.ucx_.receive_data(own.worker_, data, to, length, &receive);
     const Status status = ucx::Library::status_of(given);
-    if (status == ucx::kOk) own.messages_.push_back(std::move(incoming->message));
+    if (status == ucx::kOk) own.keep(std::move(incoming->message));
     if (status < 0) own.fail(*incoming->from, status);
     if (status == ucx::kInProgress) {
       [[maybe_unused]] const Incoming* const on_the_way = incoming.release();  // until `received`
@@ -278,16 +330,17 @@ class UcxTransport final : public Transport {
     UcxTransport& own = *incoming->from->transport;
     own.ucx_.request_free(request);
     if (status != ucx::kOk) return own.fail(*incoming->from, status);
-    own.messages_.push_back(std::move(incoming->message));
+    own.keep(std::move(incoming->message));
   }
 
-  // The helper.
+  // The helper drives what is to be sent, and takes in what comes from those that leave.
   void help() {
     std::unique_lock lock(mutex_);
     while (!ending_) {
-      has_outgoing_.wait(lock, [this] { return ending_ || (outgoing_ > 0 && !waits_); });
+      has_outgoing_.wait_for(lock, kIdle, [this] { return ending_ || (outgoing_ > 0 && !waits_); });
       if (ending_) return;
-      ucx_.worker_progress(worker_);
+      listen();
+      if (!waits_) ucx_.worker_progress(worker_);  // otherwise the rank does so itself
       lock.unlock();
       std::this_thread::sleep_for(kDrive);
       lock.lock();

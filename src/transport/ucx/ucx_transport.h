@@ -4,7 +4,8 @@
 //
 // Sockets stay: by them ranks tell each other their addresses, that they live, and what has failed. So
 // names of failures and limits of time are those of the transport by sockets, and UCX need not find out
-// who has died. Nobody who sends waits: what UCX has not sent at once a helper drives on while the rank
+// who has died. A rank that leaves says by sockets how many messages it has sent to each of the others, and
+// stays until they have come. Nobody who sends waits: what UCX has not sent at once a helper drives on while the rank
 // computes; a rank that waits does so itself.
 #pragma once
 
