@@ -246,6 +246,53 @@ def test_broken_files(name: str, tmp_path: Path) -> None:
     assert str(caught.value).startswith(str(tmp_path))
 
 
+SCRIPT = "units lj\natom_style atomic\nrun 10\nfix 1 all nve\n"
+MANY = {
+    "namd": (
+        NAMD.replace("cutoff\t12", "")
+        + "timestep fast\nPME maybe\nforeach y {1 2} {\nputs $y\n}\nfrob 1\nblah $z\nrun half\n",
+        "the keyword cutoff is missing|timestep must be a number, not 'fast'|PME must be on or off"
+        "|Tcl .'foreach y .1 2. .'. is not supported|frob 1: this keyword is not known"
+        "|the variable z is not set|run must be a number, not 'half'",
+    ),
+    "mdp": (
+        changed(MDP, "dt = x\n") + "frob\nnsteps = 1.5\nzork = 1\nblah = 2\n",
+        "expected 'option = value', found 'frob'|dt must be a number|nsteps must be a whole number"
+        "|zork 1: this keyword is not known|blah 2: this keyword is not known",
+    ),
+    "mdin": (
+        MDIN.replace("ntc=2", "ntc=2.5, frob=1, zork=2") + " &qmmm qmcharge=0 /\n &ewuld a=1 /\n",
+        "ntc must be a whole number|frob 1: this keyword|zork 2: this keyword|namelist &qmmm is not"
+        "|namelist &ewuld is not",
+    ),
+    "lammps": (
+        SCRIPT + "frob 1\nzork 2\nfix 2 all frobfix\ntimestep fast\n",
+        "frob 1: this command is not|zork 2: this command is not|fix 2 all frobfix: only the styles"
+        "|timestep fast: expected a number",
+    ),
+    "lammps loops": (
+        SCRIPT + "if 1 then x\nvariable a loop 3\njump SELF\n",
+        "if: loops and|variable a loop 3: |jump: loops and",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_all_that_is_wrong_is_told_at_once(kind: str, tmp_path: Path) -> None:
+    text, words = MANY[kind]
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, f"control.{kind}", text)
+    for word in words.split("|"):
+        assert re.search(word, str(caught.value)), word
+    assert "\n" not in str(caught.value)
+
+
+def test_a_long_list_of_faults_is_cut(tmp_path: Path) -> None:
+    script = "".join(f"foreach y{k} {{1}} {{\n}}\n" for k in range(50))
+    with pytest.raises(InputError, match=r"y19 .*; and 30 more$"):
+        read(tmp_path, "control.namd", NAMD + script)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     kind=st.sampled_from(["namd", "mdin", "mdp"]),

@@ -78,9 +78,9 @@ def _keywords(control: Control) -> tuple[list[Entry], list[Namelist], list[tuple
     groups, after = read_namelists(control.file)
     for group in groups:
         if group.name not in _KNOWN:
-            message = f"the namelist &{group.name} is not supported"
-            raise InputError(message, file=control.file, line=group.line)
-    found = [entry for group in groups if group.name != _CHANGE for entry in group.entries]
+            control.fault(f"the namelist &{group.name} is not supported", group.line)
+    read = [group for group in groups if group.name in _KNOWN and group.name != _CHANGE]
+    found = [entry for group in read for entry in group.entries]
     if not found:
         raise InputError("no namelist &cntrl with values that can be read", file=control.file)
     return found, [group for group in groups if group.name == _CHANGE], after

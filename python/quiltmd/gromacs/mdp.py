@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 
 from ..description.checks import LAST_STEP
-from ..errors import InputError
 from ..outputs.formats import FINAL
 from ..reading.entries import Control, Entries, Entry, is_off
 from ..reading.fixed_width import read_bytes
@@ -76,7 +75,7 @@ def is_mdp(head: bytes) -> bool:
 def read_mdp(file: str, index: Index | None = None) -> Control:
     """The settings of an mdp file; see `Control`.  `index`: groups of an index file."""
     control = Control(file)
-    entries = Entries(control, _options(file), _OLD_NAMES)
+    entries = Entries(control, _options(control), _OLD_NAMES)
     _dynamics(control, entries, index)
     _nonbonded(control, entries)
     _system(control, entries)
@@ -88,16 +87,16 @@ def read_mdp(file: str, index: Index | None = None) -> Control:
     return control
 
 
-def _options(file: str) -> list[Entry]:
+def _options(control: Control) -> list[Entry]:
     found = []
-    for number, raw in enumerate(read_bytes(file).decode("latin-1").split("\n"), start=1):
+    for number, raw in enumerate(read_bytes(control.file).decode("latin-1").split("\n"), start=1):
         line = raw.split(";", 1)[0].strip()
         if not line:
             continue
         name, equals, value = line.partition("=")
         if not equals:
-            raise InputError(f"expected 'option = value', found '{line}'", file=file, line=number)
-        if value.strip():  # an empty value is the default
+            control.fault(f"expected 'option = value', found '{line}'", number)
+        elif value.strip():  # an empty value is the default
             found.append(Entry(name.strip(), value.strip(), number))
     return found
 

@@ -14,6 +14,7 @@ from ..gromacs.index import read_index
 from ..gromacs.mdp import is_mdp, read_mdp
 from ..lammps.dynamics import read_script
 from ..lammps.script import is_script
+from ..lammps.topology import check_commands
 from ..namd.configuration import is_namd, read_namd
 from ..reading.entries import Control
 from ..reading.fixed_width import read_bytes
@@ -21,12 +22,19 @@ from ..reading.formats import HEAD, Path
 
 __all__ = ["CONTROL_FILES", "Control", "is_control", "read_control"]
 
+
+def _read_script(file: str) -> Control:
+    control = read_script(file)
+    check_commands(control)
+    return control
+
+
 # By the program, as the help names it: how a file is recognised, and its reader.
 CONTROL_FILES: dict[str, tuple[Callable[[bytes], bool], Callable[[str], Control]]] = {
     "Amber (mdin)": (is_mdin, read_mdin),
     "GROMACS (mdp)": (is_mdp, read_mdp),
     "NAMD": (is_namd, read_namd),
-    "LAMMPS (input script)": (is_script, read_script),
+    "LAMMPS (input script)": (is_script, _read_script),
 }
 
 
@@ -57,7 +65,12 @@ def read_control(path: Path, index: Path | None = None) -> Control | None:
             raise InputError(
                 "an index file is only used with an mdp file, and this is not one", file=path
             )
-        return read_mdp(str(path), read_index(index))
+        return _checked(read_mdp(str(path), read_index(index)))
     readers = CONTROL_FILES.values()
     reader = next((reader for matches, reader in readers if matches(head)), None)
-    return None if reader is None else reader(str(path))
+    return None if reader is None else _checked(reader(str(path)))
+
+
+def _checked(control: Control) -> Control:
+    control.check()
+    return control

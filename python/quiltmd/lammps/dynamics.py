@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from ..errors import InputError
 from ..reading.entries import Control, number_of
 from .script import Command, commands
 from .shake import STYLES as SHAKE
@@ -59,17 +60,27 @@ class _Dynamics:
         if name.startswith("in."):  # as most scripts, whose name is behind the dot
             self.control.set("output", "dir", f"{name.removeprefix('in.')}-quilt")
         for command in commands(file):
-            if command.name == "units" and command.words[:1] and command.words[0] in UNITS:
-                self.units, self.named = UNITS[command.words[0]], command.words[0]
-            elif command.name in _NO_EFFECT:
-                self.note(command, "no effect: Quilt chooses this")
-            elif command.name in _NOT_WRITTEN:
-                self.note(command, _NOT_WRITTEN[command.name])
-            elif command.name == "kspace_style":
-                self.note(command, "the error of the forces is pme_tolerance, of another measure")
-            elif command.name in _COMMANDS:
-                _COMMANDS[command.name](self, command)
+            self._read(command)
         self._finish()
+
+    def _read(self, command: Command) -> None:
+        if command.name == "units" and command.words[:1] and command.words[0] in UNITS:
+            self.units, self.named = UNITS[command.words[0]], command.words[0]
+        elif command.name in _NO_EFFECT:
+            self.note(command, "no effect: Quilt chooses this")
+        elif command.name in _NOT_WRITTEN:
+            self.note(command, _NOT_WRITTEN[command.name])
+        elif command.name == "kspace_style":
+            self.note(command, "the error of the forces is pme_tolerance, of another measure")
+        elif command.name in _COMMANDS:
+            self._try(_COMMANDS[command.name], command)
+
+    def _try(self, read: Callable[[_Dynamics, Command], None], command: Command) -> None:
+        """Reads a command; its errors are faults of the script."""
+        try:
+            read(self, command)
+        except InputError as error:
+            self.control.faults.append(error)
 
     def note(self, command: Command, why: str) -> None:
         self.control.notes.append(f"{command.text}: {why}")
@@ -151,7 +162,7 @@ class _Dynamics:
                 self.refuse(fix, f"only the styles {', '.join(_FIXES)}")
                 continue
             movers += style in ("nve", "nvt", "npt")
-            _FIXES[style](self, fix)
+            self._try(_FIXES[style], fix)
         if movers != 1 and self.steps:
             why = "one of fix nve, fix nvt and fix npt must move the atoms"
             self.control.refused.append(f"{movers} fixes that move atoms: {why}")

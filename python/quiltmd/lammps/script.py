@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..errors import InputError
-from ..reading.entries import number_of
+from ..reading.entries import Control, number_of
 from ..reading.fixed_width import read_bytes
 from ..reading.words import natural_number
 from .variables import VariableError, Variables
@@ -102,7 +102,7 @@ def commands(file: str) -> list[Command]:
     InputError
         With the line: variables that change, and other commands of the language of scripts.
     """
-    found, variables = [], Variables()
+    found, variables, control = [], Variables(), Control(file)
     for line, text in _lines(file):
         try:
             words = [
@@ -114,12 +114,13 @@ def commands(file: str) -> list[Command]:
                 variables.define(words[1:])
                 continue
         except VariableError as error:
-            raise InputError(f"{text.strip()}: {error}", file=file, line=line) from None
+            control.fault(f"{text.strip()}: {error}", line)
+            continue
         if words and words[0] in _LANGUAGE:
-            message = f"{words[0]}: loops and other scripts are not supported"
-            raise InputError(message, file=file, line=line)
-        if words:
+            control.fault(f"{words[0]}: loops and other scripts are not supported", line)
+        elif words:
             found.append(Command(words[0], tuple(words[1:]), file, line))
+    control.check()
     return found
 
 

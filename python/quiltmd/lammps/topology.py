@@ -20,6 +20,7 @@ from ..description.state import State
 from ..description.system import System
 from ..description.topology import Topology
 from ..errors import InputError
+from ..reading.entries import Control
 from ..reading.formats import (
     CoordinateFormat,
     Coordinates,
@@ -64,14 +65,15 @@ class _Model:
         self.shake = Shake()
         self.copies = (1, 1, 1)
         ran: Command | None = None
+        known = Control(file)
+        check_commands(known)
+        known.check()
         for command in commands(file):
             if command.name == "fix" and command.words[2:3] and command.words[2] in SHAKE:
                 self.shake.read(command)
             if command.name in DYNAMICS:
                 ran = command if command.name in ("run", "minimize") else ran
                 continue
-            if command.name not in _SETUP:
-                raise command.error("this command is not supported")
             if ran is not None:
                 raise command.error(
                     f"after {ran.text} (line {ran.line}): put what follows it into another script"
@@ -274,6 +276,13 @@ _SETUP: dict[str, Callable[[_Model, Command], None]] = {
     **{f"{kind}_style": _Model.set_bonded_style for kind in ATOMS},
     **{f"{kind}_coeff": _Model.set_bonded for kind in ATOMS},
 }
+
+
+def check_commands(control: Control) -> None:
+    """Refuses commands of a script that are known neither here nor as those of dynamics."""
+    for one in commands(control.file):
+        if one.name not in _SETUP and one.name not in DYNAMICS:
+            control.fault(f"{one.text}: this command is not supported", one.line)
 
 
 def _read(sources: Sources) -> Described:

@@ -19,7 +19,6 @@ from ..description.barostats.monte_carlo import PROPOSE_EVERY
 from ..description.box import lengths_angles
 from ..description.electric_field import ELECTRONVOLT
 from ..description.thermostats.velocity_rescaling import VelocityRescaling
-from ..errors import InputError
 from ..outputs.formats import FINAL
 from ..reading.entries import Control, Entries, Entry, is_one
 from ..reading.mesh import MeshWords, take_mesh
@@ -42,6 +41,7 @@ _MESH = MeshWords(
     spacing="PMEGridSpacing",
 )
 _WATER = 4.5e-5  # compressibility, 1/bar
+_CUTOFF = 12.0  # angstrom, where a file without one is read on for further faults
 
 
 def is_namd(head: bytes) -> bool:
@@ -139,36 +139,34 @@ def _box(control: Control, entries: Entries) -> None:
 
 
 def _cell(control: Control, vectors: list[list[float] | None]) -> NDArray[np.float64]:
-    """The vectors of the cell as rows, angstrom; InputError if they are none for us."""
+    """The vectors of the cell as rows, angstrom; a fault if they are none for us."""
     whole = all(vector is not None and len(vector) == 3 for vector in vectors)
     rows = np.array(vectors, dtype=np.float64) if whole else np.zeros((3, 3))
     if not abs(np.linalg.det(rows)) >= 1e-6:
-        raise InputError(
-            "cellBasisVector1, 2 and 3 must be three vectors that span a volume",
-            file=control.file,
-        )
+        control.fault("cellBasisVector1, 2 and 3 must be three vectors that span a volume")
+        return np.eye(3)
     edges = np.linalg.norm(rows, axis=1)
     if np.abs(np.triu(rows, 1)).max() > 1e-6 * edges.max() or rows.diagonal().min() <= 0:
-        raise InputError(
+        control.fault(
             "cellBasisVector1 must be along x and cellBasisVector2 in the xy plane, with y > 0 "
-            "and z > 0 of the third: turn cell and coordinates",
-            file=control.file,
+            "and z > 0 of the third: turn cell and coordinates"
         )
+        return np.eye(3)
     return rows
 
 
 def _nonbonded(control: Control, entries: Entries) -> None:
-    cutoff = entries.number("cutoff")
-    if cutoff is None:
-        raise InputError("the keyword cutoff is missing", file=control.file)
+    if not entries.has("cutoff"):
+        control.fault("the keyword cutoff is missing")
+    cutoff = entries.number("cutoff", _CUTOFF)
+    assert cutoff is not None
     control.set("nonbonded", "cutoff", cutoff * ANGSTROM)
     if entries.switch("switching", True):
-        begins = entries.number("switchdist")
+        if not entries.has("switchdist"):
+            control.fault("switching, which is on by default, needs switchdist")
+        begins = entries.number("switchdist", cutoff)
         force = entries.switch("vdwForceSwitching")
-        if begins is None:
-            raise InputError(
-                "switching, which is on by default, needs switchdist", file=control.file
-            )
+        assert begins is not None
         control.set("nonbonded", "switching", "charmm-force" if force else "charmm")
         control.set("nonbonded", "switch_distance", begins * ANGSTROM)
     entries.tell("no effect without switching", "switchdist", "vdwForceSwitching")
@@ -436,7 +434,8 @@ def _electric_field(control: Control, entries: Entries) -> None:
     entries.refuse("only a field in kcal/(mol A e)", "eFieldNormalized")
     field = entries.numbers("eField")
     if field is None or len(field) != 3:
-        raise InputError("eFieldOn needs three numbers for eField", file=control.file)
+        control.fault("eFieldOn needs three numbers for eField")
+        return
     volts = [one * KCAL / ANGSTROM / ELECTRONVOLT for one in field]
     control.set("system", "electric_field", volts)
 

@@ -48,17 +48,14 @@ def statements(control: Control) -> list[Entry]:
 
     A setting after the first `run` or `minimize` would hold for later steps alone, and is refused.
 
-    Raises
-    ------
-    InputError
-        With the line: Tcl that is not understood, a variable without a value.
+    Tcl that is not understood and variables without a value are faults.
     """
     script = _Script(control)
     text = read_bytes(control.file).decode("latin-1")
     for number, raw in enumerate(text.split("\n"), start=1):
         for part in raw.split("#", 1)[0].split(";"):
             if part.strip():
-                script.read(number, part.strip())
+                script.try_to_read(number, part.strip())
     script.end()
     names = [entry.name.lower() for entry in script.found]
     first = min((names.index(name) for name in ("run", "minimize") if name in names), default=None)
@@ -86,6 +83,17 @@ class _Script:
         # Line at which each block begins, whether it is executed, and why it would not be.
         self.blocks: list[tuple[int, bool, str]] = []
 
+    def try_to_read(self, line: int, part: str) -> None:
+        """Reads a statement; where it is not understood, that is a fault, and it is left out."""
+        try:
+            self.read(line, part)
+        except InputError as error:
+            self.control.faults.append(error)
+            if part.startswith("}") and self.blocks:
+                self._close(line)
+            if part.endswith("{"):
+                self._open(line, False)
+
     def read(self, line: int, part: str) -> None:
         """One statement, or the beginning or the end of a block."""
         word, *rest = part.split(None, 1)
@@ -106,9 +114,9 @@ class _Script:
             self._statement(line, part, word, "".join(rest))
 
     def end(self) -> None:
-        """InputError if a block is still open."""
-        if self.blocks:
-            raise self._error(self.blocks[-1][0], "this block of Tcl has no '}' of its own line")
+        """A block that is still open is a fault, unless it may be due to another one."""
+        if self.blocks and not self.control.faults:
+            self.control.fault("this block of Tcl has no '}' of its own line", self.blocks[-1][0])
 
     def _statement(self, line: int, part: str, word: str, rest: str) -> None:
         if word.lower() in _TCL or word.startswith(("}", "{")):

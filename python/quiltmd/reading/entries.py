@@ -18,6 +18,7 @@ from ..errors import InputError
 from .words import real
 
 OFF = ("no", "off", "false", "0", "none", ".false.", "f")
+_MOST = 20  # problems in a message
 ON = ("yes", "on", "true", "1", ".true.", "t")
 
 
@@ -44,12 +45,30 @@ class Control:
         Settings without a counterpart, one line each.
     refused:
         Unsupported settings, one line each; with these a run is refused.
+    faults:
+        Errors in the file, which `check` raises together.
     """
 
     file: str
     settings: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+    faults: list[InputError] = field(default_factory=list)
+
+    def fault(self, message: str, line: int | None = None) -> None:
+        """Notes an error in the file; the rest is read, so that all errors are told at once."""
+        self.faults.append(InputError(message, file=self.file, line=line))
+
+    def check(self) -> None:
+        """InputError with all faults, and with what is refused, if there are faults."""
+        if not self.faults:
+            return
+        if len(self.faults) == 1 and not self.refused:
+            raise self.faults[0]
+        found = [str(one).removeprefix(f"{self.file}").lstrip(", :") for one in self.faults]
+        found = list(dict.fromkeys([*found, *self.refused]))
+        more = [f"and {len(found) - _MOST} more"] if len(found) > _MOST else []
+        raise InputError("; ".join([*found[:_MOST], *more]), file=self.file)
 
     def set(self, section: str, key: str, value: Any) -> None:
         """A setting, numbers with 14 digits; None leaves the default."""
@@ -122,14 +141,17 @@ class Entries:
     def number(self, name: str, default: float | None = None) -> float | None:
         """The value of a keyword as a number."""
         entry = self.take(name)
-        if entry is None:
-            return default
-        return self._number(entry, entry.value.strip())
+        value = None if entry is None else self._number(entry, entry.value.strip())
+        return default if value is None else value
 
     def numbers(self, name: str) -> list[float] | None:
         """The values of a keyword as numbers."""
         entry = self.take(name)
-        return None if entry is None else [self._number(entry, w) for w in entry.value.split()]
+        if entry is None:
+            return None
+        values = [self._number(entry, word) for word in entry.value.split()]
+        found = [value for value in values if value is not None]
+        return found if len(found) == len(values) else None
 
     def words(self, name: str) -> list[str]:
         """The words of a keyword; none where it is not there."""
@@ -144,16 +166,20 @@ class Entries:
             return default
         if value != round(value):
             assert entry is not None
-            raise self._error(entry, f"{entry.name} must be a whole number, not {entry.value}")
+            self._fault(entry, f"{entry.name} must be a whole number, not {entry.value}")
+            return default
         return int(value)
 
     def counts(self, name: str) -> list[int]:
         """The values of all entries of a name, whole numbers of at least 0."""
-        found = [(entry, self._number(entry, entry.value)) for entry in self.take_all(name)]
-        for entry, value in found:
-            if value != round(value) or value < 0:
-                raise self._error(entry, f"{name} must be a number of steps, not {entry.value}")
-        return [int(value) for _, value in found]
+        found = []
+        for entry in self.take_all(name):
+            value = self._number(entry, entry.value)
+            if value is not None and (value != round(value) or value < 0):
+                self._fault(entry, f"{name} must be a number of steps, not {entry.value}")
+            elif value is not None:
+                found.append(int(value))
+        return found
 
     def switch(self, name: str, default: bool = False) -> bool:
         """The value of a keyword that is on or off."""
@@ -162,7 +188,8 @@ class Entries:
             return default
         word = entry.value.strip().lower()
         if word not in ON + OFF:
-            raise self._error(entry, f"{entry.name} must be on or off, not '{entry.value}'")
+            self._fault(entry, f"{entry.name} must be on or off, not '{entry.value}'")
+            return default
         return word in ON
 
     def tell(self, why: str, *names: str) -> None:
@@ -210,14 +237,15 @@ class Entries:
         """Refuses an entry, with its line."""
         self.control.refused.append(f"line {entry.line}, {entry.name} {entry.value}: {why}")
 
-    def _number(self, entry: Entry, word: str) -> float:
+    def _number(self, entry: Entry, word: str) -> float | None:
         value = number_of(word)
-        if not np.isfinite(value):
-            raise self._error(entry, f"{entry.name} must be a number, not '{entry.value}'")
-        return value
+        if np.isfinite(value):
+            return value
+        self._fault(entry, f"{entry.name} must be a number, not '{entry.value}'")
+        return None
 
-    def _error(self, entry: Entry, message: str) -> InputError:
-        return InputError(message, file=self.control.file, line=entry.line)
+    def _fault(self, entry: Entry, message: str) -> None:
+        self.control.fault(message, entry.line)
 
 
 def is_off(value: str) -> bool:
