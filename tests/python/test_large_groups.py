@@ -21,6 +21,7 @@ from quiltmd import (
     Nonbonded,
     QuiltError,
     Simulation,
+    SimulationError,
     State,
     System,
     VelocityVerlet,
@@ -211,6 +212,116 @@ def test_all_bonds_of_a_molecule_in_water(alanine: tuple[Path, Path]) -> None:
     assert bits(one) == bits(two)
 
 
+def test_impulses_of_the_long_range_force(alanine: tuple[Path, Path]) -> None:
+    """Of groups, too, twice the interval gives four times the error, and constraints hold."""
+    system, state = quiltmd.load(*alanine, constraints="all-bonds")
+    chosen = Nonbonded(cutoff=0.9)
+    bath = LangevinMiddle(300, 5.0, 0.002, seed=3)
+    simulation = Simulation(system, state, nonbonded=chosen, integrator=bath, device="cpu")
+    simulation.minimize(max_iterations=30)
+    simulation.draw_velocities(300, seed=1)
+    simulation.run(100)
+    start = replace(simulation.state(), step=0)
+
+    def after(every: int, steps: int = 24, state: State = start, ranks: int = 1) -> State:
+        verlet = VelocityVerlet(0.002, long_range_every=every)
+        settings = {"nonbonded": chosen, "integrator": verlet, "ranks": ranks}
+        return simulated(system, state, steps, **settings)
+
+    peptide = slice(22)
+    every_step, second, fourth = (after(every) for every in (1, 2, 4))
+    errors = [
+        np.linalg.norm((found.positions - every_step.positions)[peptide])
+        for found in (second, fourth)
+    ]
+    moved = np.linalg.norm((every_step.positions - start.positions)[peptide])
+    assert errors[1] < 0.02 * moved
+    assert 2.5 < errors[1] / errors[0] < 8
+    assert off_lengths(system, fourth) < 2e-8
+    assert bits(after(4, ranks=3)) == bits(fourth)
+    assert bits(after(4, 11, after(4, 13, ranks=2))) == bits(fourth)
+
+
+# ---- chains without other forces ----
+
+CHAINS, JOINTED = 60, np.where(np.arange(9) % 2, 1.0, 12.0)  # masses of a chain, amu
+
+
+def jointed_chains() -> tuple[System, State]:
+    """Freely jointed chains of JOINTED, far apart: light atoms between heavy ones."""
+    size, length = len(JOINTED), 0.15
+    edge = 1.6  # nm, for each
+    corners = edge * np.stack(np.unravel_index(np.arange(CHAINS), (4, 4, 4)), axis=1)
+    place = np.arange(size)
+    zigzag = np.stack([0.8 * length * place, 0.6 * length * (place % 2), 0 * place], axis=1)
+    first = size * np.arange(CHAINS)[:, None, None]
+    links = np.stack([place[:-1], place[1:]], axis=1)
+    pairs = np.stack(np.triu_indices(size, 1), axis=1)
+    system = System.of(
+        np.tile(JOINTED, CHAINS),
+        sigma=0.1,
+        epsilon=0,
+        constraints=(first + links).reshape(-1, 2),
+        constraint_lengths=np.full(CHAINS * len(links), length),
+        exclusions=(first + pairs).reshape(-1, 2),
+    )
+    places = (corners[:, None] + 0.1 + zigzag).reshape(-1, 3)
+    return system, State.start(system, places, 4 * edge * np.eye(3))
+
+
+def squared_cosines(state: State) -> np.ndarray:
+    """Of each joint, the mean over chains of cos^2 of the angle between its two bonds."""
+    bonds = np.diff(state.positions.reshape(CHAINS, -1, 3), axis=1)
+    bonds -= np.round(bonds / np.diag(state.box)) * np.diag(state.box)
+    bonds /= np.linalg.norm(bonds, axis=2, keepdims=True)
+    cosines = (bonds[:, 1:] * bonds[:, :-1]).sum(axis=2)
+    found: np.ndarray = (cosines**2).mean(axis=0)
+    return found
+
+
+def expected_squared_cosines() -> np.ndarray:
+    """In a rigid chain the density of the cosines is the square root of det(J M^-1 J^T).
+
+    M. Fixman, Proc. Natl. Acad. Sci. USA 71, 3050 (1974).
+    """
+    light = 1 / JOINTED
+    rng = np.random.default_rng(1)
+    cosines = rng.uniform(-1, 1, (len(JOINTED) - 2, 200_000))
+    before, now = 1.0, np.full(cosines.shape[1], light[0] + light[1])
+    for k, cosine in enumerate(cosines, start=1):
+        before, now = now, (light[k] + light[k + 1]) * now - (cosine * light[k]) ** 2 * before
+    weights = np.sqrt(now)
+    found: np.ndarray = (weights * cosines**2).sum(axis=1) / weights.sum()
+    return found
+
+
+def test_light_atoms_between_heavy_ones() -> None:
+    """They are as far from straight as theory has it, and a step that is too long is an error."""
+    system, state = jointed_chains()
+    free = Nonbonded(cutoff=0.5, method="cutoff", dispersion_correction=False)
+    bath = LangevinMiddle(300, 5.0, 0.002, seed=2)
+    simulation = Simulation(system, state, nonbonded=free, integrator=bath, device="cpu", threads=1)
+    simulation.draw_velocities(300, seed=1)
+    simulation.run(1000)
+    found, temperatures = [], []
+    for _ in range(200):
+        simulation.run(40)
+        found.append(squared_cosines(simulation.state()))
+        temperatures.append(simulation.temperature())
+    assert off_lengths(system, simulation.state()) < 2e-6
+    assert np.mean(temperatures) == pytest.approx(300, rel=0.01)
+    joints = np.mean(found, axis=0)
+    expected = expected_squared_cosines()
+    assert expected[::2].max() < 0.28
+    assert expected[1::2].min() > 0.33
+    for kind in (slice(0, None, 2), slice(1, None, 2)):
+        assert joints[kind].mean() == pytest.approx(expected[kind].mean(), abs=0.008)
+    end = simulation.state()
+    hasty = replace(bath, timestep=0.012)
+    with pytest.raises(SimulationError, match=r"constraints could not be satisfied.*shorter time"):
+        simulated(system, end, 1000, nonbonded=free, integrator=hasty)
+
+
 LEAPFROG = (
     coarse_grained.MDP.replace("nsteps = 0", "nsteps = {steps}")
     + """constraints = {constraints}
@@ -225,41 +336,81 @@ comm-mode = none
 )
 
 
-@pytest.mark.skipif(GMX is None, reason="needs gmx_d")
-@pytest.mark.parametrize(
-    ("section", "constraints"), [("constraints", "none"), ("bonds", "all-bonds")]
-)
-def test_helices_move_as_in_gromacs(tmp_path: Path, section: str, constraints: str) -> None:
-    """In 20 leapfrog steps with LINCS: velocity Verlet from the velocities of the first step."""
-    timestep, steps = 0.02, 20
-    top, gro = helices.write(tmp_path, section)
+def check_beside_gromacs(
+    folder: Path, top: Path, gro: Path, timestep: float, **chosen: Any
+) -> System:
+    """20 leapfrog steps with LINCS: velocity Verlet from the velocities of the first step."""
+    steps = 20
+    settings = LEAPFROG.replace("dt = 0.02", f"dt = {timestep}")
 
     def run(start: str, end: str, **said: Any) -> State:
-        given = {"constraints": constraints, "cutoff": CUTOFF, "define": "", **said}
-        (tmp_path / "md.mdp").write_text(LEAPFROG.format(**given))
+        given = {"cutoff": CUTOFF, "define": "", **chosen, **said}
+        (folder / "md.mdp").write_text(settings.format(**given))
         files = ("-f", "md.mdp", "-p", top.name, "-c", start, "-o", "md.tpr")
-        gmx(tmp_path, "grompp", *files, "-maxwarn", "9")
+        gmx(folder, "grompp", *files, "-maxwarn", "9")
         serial = ("-ntmpi", "1", "-ntomp", "1", "-nb", "cpu")
-        gmx(tmp_path, "mdrun", "-deffnm", "md", "-c", end, *serial)
-        return loaded(end)[1]
-
-    def loaded(name: str) -> tuple[System, State]:
-        return quiltmd.load(top, tmp_path / name, rigid_water=False, constraints=constraints)
+        gmx(folder, "mdrun", "-deffnm", "md", "-c", end, *serial)
+        return quiltmd.load(top, folder / end, rigid_water=False, **chosen)[1]
 
     def moved(state: State) -> np.ndarray:
         apart = state.positions - start.positions
-        return apart - np.round(apart / helices.BOX) * helices.BOX
+        edges = np.diag(state.box)
+        return apart - np.round(apart / edges) * edges
 
     start = run(gro.name, "start.g96", steps=0, continuation="no", draws="yes")
     first, theirs = (
         run("start.g96", "end.g96", steps=n, continuation="yes", draws="no") for n in (1, steps)
     )
-    system, _ = loaded("start.g96")
-    assert len(system.constraints) == helices.HELICES * (helices.BEADS - 1)
+    system, _ = quiltmd.load(top, folder / "start.g96", rigid_water=False, **chosen)
     _, forces = quiltmd.reference(system, start, BEADS)
     kick = timestep / 2 * forces / system.masses[:, None]
     begun = replace(start, velocities=moved(first) / timestep - kick)
     ours = simulated(system, begun, steps, integrator=VelocityVerlet(timestep))
-    assert np.abs(moved(theirs)).max() > 0.1
-    assert np.abs(moved(ours) - moved(theirs)).max() < 2e-6
+    furthest = np.abs(moved(theirs)).max()
+    assert furthest > 0.02
+    assert np.abs(moved(ours) - moved(theirs)).max() < 2e-5 * furthest
     assert off_lengths(system, ours) < 2e-8
+    return system
+
+
+@pytest.mark.skipif(GMX is None, reason="needs gmx_d")
+@pytest.mark.parametrize(
+    ("section", "constraints"), [("constraints", "none"), ("bonds", "all-bonds")]
+)
+def test_helices_move_as_in_gromacs(tmp_path: Path, section: str, constraints: str) -> None:
+    files = helices.write(tmp_path, section)
+    system = check_beside_gromacs(tmp_path, *files, 0.02, constraints=constraints)
+    assert len(system.constraints) == helices.HELICES * (helices.BEADS - 1)
+
+
+# ACE, ALA and NME without hydrogens, nm
+HEAVY = """ACE CH3 0.200 0.209 0.000
+ACE C   0.343 0.264 0.000
+ACE O   0.439 0.188 0.000
+ALA N   0.356 0.397 0.000
+ALA CA  0.485 0.461 0.000
+ALA CB  0.566 0.421 -0.123
+ALA C   0.471 0.613 0.000
+ALA O   0.360 0.665 0.000
+NME N   0.585 0.684 0.000
+NME CH3 0.585 0.829 0.000
+"""
+
+
+@pytest.mark.skipif(GMX is None, reason="needs gmx_d")
+def test_all_bonds_of_a_peptide_as_in_gromacs(tmp_path: Path) -> None:
+    """Alanine dipeptide of Amber ff99SB-ILDN in vacuum, 22 atoms that 21 bonds join."""
+    lines = []
+    for k, row in enumerate(HEAVY.splitlines()):
+        residue, name, *place = row.split()
+        x, y, z = (10 * float(value) + 10 for value in place)
+        number = ("ACE", "ALA", "NME").index(residue) + 1
+        where = f"{x:8.3f}{y:8.3f}{z:8.3f}"
+        lines.append(f"ATOM  {k + 1:5d}  {name:<3s} {residue} A{number:4d}    {where}  1.00  0.00")
+    (tmp_path / "heavy.pdb").write_text("\n".join([*lines, "END", ""]))
+    force_field = ("-ff", "amber99sb-ildn", "-water", "none", "-ignh")
+    gmx(tmp_path, "pdb2gmx", "-f", "heavy.pdb", *force_field, "-o", "made.gro", "-p", "made.top")
+    gmx(tmp_path, "editconf", "-f", "made.gro", "-o", "boxed.gro", "-box", "3", "3", "3")
+    top, gro = tmp_path / "made.top", tmp_path / "boxed.gro"
+    system = check_beside_gromacs(tmp_path, top, gro, 0.002, constraints="all-bonds")
+    assert (system.atoms, len(system.constraints)) == (22, 21)
