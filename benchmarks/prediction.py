@@ -4,7 +4,7 @@
     python benchmarks/prediction.py CASE --data FOLDER [--out FILE.json]
 
 FOLDER holds `apoa1/` and `stmv/`, as benchmarks/terms.py describes them.  Cases: `cost`,
-`partners`, `blue-gene`, `gpu-cluster`, `islands`.  Prints Markdown; the figures of
+`partners`, `blue-gene`, `atpase`, `gpu-cluster`, `islands`.  Prints Markdown; the figures of
 benchmarks/notes/scaling.md come from here.
 """
 
@@ -45,6 +45,24 @@ def apoa1(data: Path) -> tuple[System, State]:
 def stmv(data: Path, **options: Any) -> tuple[System, State]:
     """Satellite tobacco mosaic virus, 1,067,095 atoms."""
     return quiltmd.load(data / "stmv" / "stmv.top", data / "stmv" / "stmv.xtc", **options)
+
+
+def waters(counts: Tile, box: tuple[float, float, float], cutoff: float, grid: Tile) -> Planner:
+    """A planner of a lattice of rigid waters, with PME in one step of four."""
+    system = System.of(
+        [15.999, 1.008, 1.008],
+        [-0.834, 0.417, 0.417],
+        sigma=[0.315, 0.1, 0.1],
+        epsilon=[0.636, 0.0, 0.0],
+        constraints=[[0, 1], [0, 2], [1, 2]],
+        constraint_lengths=[0.09572, 0.09572, 0.15139],
+    )
+    cell = np.diag(np.array(box) / counts)
+    places = np.array([[0.1, 0.1, 0.1], [0.15, 0.18, 0.1], [0.05, 0.18, 0.1]])
+    state = State(places, np.zeros((3, 3)), cell)
+    nonbonded = quiltmd.Nonbonded(cutoff=cutoff, pme_alpha=3.1 / cutoff, pme_grid=grid, pme_order=4)
+    integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=4)
+    return Planner(system, state, nonbonded, integrator, counts)
 
 
 def as_published(
@@ -141,6 +159,16 @@ def blue_gene(data: Path) -> Iterable[Row]:
                     )
 
 
+def atpase(data: Path) -> Iterable[Row]:
+    """Water of as many atoms and in as large a box as F1-ATPase, on the torus of Blue Gene/L."""
+    machine = read_machine("blue-gene-l")
+    planner = waters((59, 43, 43), (17.83, 13.15, 13.24), 1.1, (192, 144, 144))
+    (alone,) = predict(planner, machine, [1])
+    for ranks in (1, 64, 256, *_MANY):
+        (one,) = predict(planner, machine, [ranks], "distributed" if ranks == 1 else "pencils")
+        yield row_of(one, atoms=one.atoms, speedup=alone.us_per_step / one.us_per_step)
+
+
 def gpu_cluster(data: Path) -> Iterable[Row]:
     """STMV on 4 to 60 GPUs of 2008."""
     machine = read_machine("gpu-cluster-2008")
@@ -183,6 +211,7 @@ CASES: dict[str, Callable[[Path], Iterable[Row]]] = {
     "cost": cost,
     "partners": partners,
     "blue-gene": blue_gene,
+    "atpase": atpase,
     "gpu-cluster": gpu_cluster,
     "islands": islands,
 }

@@ -210,9 +210,13 @@ IntegratorSettings integrator_from(const nb::dict& d) {
 
 ListSettings lists_from(const nb::dict& d) {
   const auto patch_reach = value<std::array<int, 3>>(d, "patch_reach");
+  const auto grain = value<std::string>(d, "grain");
+  if (grain != "patch" && grain != "pair")
+    throw Error("there is no grain '" + grain + "': choose patch or pair");
   return {value<int>(d, "list_life"),
           value<double>(d, "list_buffer"),
-          {patch_reach[0], patch_reach[1], patch_reach[2]}};
+          {patch_reach[0], patch_reach[1], patch_reach[2]},
+          grain == "pair" ? Grain::kPair : Grain::kPatch};
 }
 
 RunSettings run_from(const nb::dict& d) {

@@ -183,10 +183,20 @@ Assignment ribbons(const std::vector<double>& weights, int ranks) {
 }
 
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute) {
-  std::set<int> patches;
-  const int codes = grid.holds == Holds::kFullShell ? grid.full_codes() : grid.codes();
-  for (int code = 0; code < codes; ++code) patches.insert(grid.neighbour(compute, code));
+  const int patch = grid.patch_of_compute(compute);
+  const int all = grid.holds == Holds::kFullShell ? grid.full_codes() : grid.codes();
+  const CodeRange codes =
+      grid.has_terms(compute) ? CodeRange{0, all} : grid.codes_of_compute(compute);
+  std::set<int> patches{patch};
+  for (int k = 0; k < codes.count; ++k) patches.insert(grid.neighbour(patch, codes.first + k));
   return {patches.begin(), patches.end()};
+}
+
+std::vector<int8_t> terms_computed(const PatchGrid& grid, const RankPlan& plan) {
+  std::vector<int8_t> here(static_cast<size_t>(grid.size()), 0);
+  for (const int c : plan.computes)
+    if (grid.has_terms(c)) here[static_cast<size_t>(grid.patch_of_compute(c))] = 1;
+  return here;
 }
 
 namespace {
@@ -247,7 +257,7 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
   std::vector<std::vector<int>> boundary(ranks);
   for (int p = 0; p < grid.size(); ++p)
     plans[static_cast<size_t>(assignment.patch_rank[static_cast<size_t>(p)])].owned.push_back(p);
-  for (int c = 0; c < grid.size(); ++c) {
+  for (int c = 0; c < grid.computes(); ++c) {
     const auto rank = static_cast<size_t>(assignment.compute_rank[static_cast<size_t>(c)]);
     bool interior = true;
     for (int p : patches_of_compute(grid, c)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank owns which patch and makes which compute. A compute is named by its patch: that patch
-// against itself and its half shell, with the bonded terms whose base patch it is.
+// Which rank owns which patch and makes which compute: a patch against itself and its half shell, with the
+// bonded terms whose base patch it is, or against one patch of these (Grain).
 #pragma once
 
 #include <map>
@@ -14,7 +14,8 @@ namespace quiltmd {
 struct Assignment {
   int ranks = 1;
   std::vector<int> patch_rank;
-  std::vector<int> compute_rank;
+  std::vector<int>
+      compute_rank;  // by number of the compute (PatchGrid); bisect() and ribbons(): by patch
 
   bool operator==(const Assignment&) const = default;
 };
@@ -49,7 +50,8 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
 // each holds a slice with large faces.
 Assignment ribbons(const std::vector<double>& weights, int ranks);
 
-// The patch of a compute and its half shell, or full shell where ranks hold these; ascending.
+// The patches that a compute needs, ascending: where it has bonded terms, its own and its half shell, or full
+// shell where ranks hold these; else its own and the other.
 std::vector<int> patches_of_compute(const PatchGrid& grid, int compute);
 
 // Atoms that one rank holds and exchanges.
@@ -73,6 +75,9 @@ struct RankPlan {
   std::vector<int> migrant_peers;
   RankTree tree;  // its place among all ranks
 };
+// By patch, whether a rank makes the compute with its bonded terms.
+std::vector<int8_t> terms_computed(const PatchGrid& grid, const RankPlan& plan);
+
 // `atoms`: how many are expected in each patch. Without a machine, ranks are in a row.
 std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assignment,
                                  const std::vector<double>& atoms, const MachineShape& machine);

@@ -84,7 +84,8 @@ PatchGrid make_patch_grid(const Box& box, double cutoff, double reach, Int3 patc
                  {},
                  rule,
                  Holds::kNeighbours,
-                 {}};
+                 {},
+                 Grain::kPatch};
   for (const Int3& o : grid.offsets) grid.shifts.push_back(patch_shift(box, grid.cells, o));
   return grid;
 }

@@ -96,6 +96,15 @@ struct PatchRule {
 // between several neighbours of an atom, the full shell; or all, in a system without a periodic box.
 enum class Holds { kNeighbours, kFullShell, kAll };
 
+// What a compute is: a patch against its half shell; or against one patch of it, so that there are more computes
+// than patches for ranks to share. A list is of one compute, whatever the number of ranks.
+enum class Grain { kPatch, kPair };
+
+// Codes of neighbours that follow each other.
+struct CodeRange {
+  int first, count;
+};
+
 // Box and shifts follow a box that changes, as long as its patches are wide enough.
 struct PatchGrid {
   Box box;
@@ -107,6 +116,7 @@ struct PatchGrid {
   PatchRule rule;
   Holds holds = Holds::kNeighbours;
   std::vector<int32_t> layers_with_places;  // of an open cell: see open_box.h
+  Grain grain = Grain::kPatch;
 
   bool is_open() const { return holds == Holds::kAll; }  // a cell of open_box.h
   int size() const { return cells.x * cells.y * cells.z; }
@@ -119,6 +129,16 @@ struct PatchGrid {
   int full_codes() const { return 2 * codes() - 1; }
   // The patch at an offset of the full shell, around the periodic boundary.
   int neighbour(int patch, int code) const;
+
+  // Computes are numbered by patch, those of a patch by code.
+  int computes_of_patch() const { return grain == Grain::kPair ? codes() : 1; }
+  int computes() const { return size() * computes_of_patch(); }
+  int patch_of_compute(int compute) const { return compute / computes_of_patch(); }
+  CodeRange codes_of_compute(int compute) const {
+    return grain == Grain::kPair ? CodeRange{compute % codes(), 1} : CodeRange{0, codes()};
+  }
+  // Whether it has the bonded terms of its patch: each patch has one that does.
+  bool has_terms(int compute) const { return codes_of_compute(compute).first == 0; }
 };
 
 // From a patch's centre to that of a neighbour.

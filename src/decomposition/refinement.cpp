@@ -133,7 +133,7 @@ class Moves {
         carriage_(carriage),
         total_(measured.load),
         uses_(at(start.ranks), std::vector<int>(at(grid.size()), 0)) {
-    for (int c = 0; c < grid.size(); ++c) {
+    for (int c = 0; c < grid.computes(); ++c) {
       const int rank = result.compute_rank[at(c)];
       total_[at(rank)] += cost_[at(c)];
       patches_.push_back(patches_of_compute(grid, c));
@@ -256,7 +256,7 @@ Assignment refine(const PatchGrid& grid, const Assignment& start, const Measured
   Moves moves(grid, start, measured, carriage);
   const double limit = tolerance * moves.mean();
   int made = 0;
-  while (made < grid.size() && moves.relieve_busiest(limit)) ++made;
+  while (made < grid.computes() && moves.relieve_busiest(limit)) ++made;
   if (made > 0) moves.lower_carriage(limit);
   return std::move(moves.result);
 }

@@ -73,18 +73,30 @@ std::vector<std::pair<int, int64_t>> compute_entries(const RankMemory& memory) {
   const SlotMemory& slots = memory.slots;
   const std::vector<PlacedPatch> patches = slots.patches.download();
   const std::vector<int32_t> placed = slots.placed_index();
-  std::vector<size_t> compute_of(slots.room.slots / kClusterSize);  // by cluster
+  const PatchGrid& grid = slots.patch_grid;
+  const auto of_patch = static_cast<size_t>(grid.computes_of_patch());
+  // By cluster, and where lists are by pair of patches, code.
+  std::vector<size_t> compute_of(slots.room.slots / kClusterSize * of_patch);
   for (const int compute : memory.plan().computes) {
-    const PlacedPatch& patch = patches[static_cast<size_t>(placed[static_cast<size_t>(compute)])];
-    std::fill_n(compute_of.begin() + patch.start / kClusterSize, clusters_of(patch), result.size());
+    const auto index = static_cast<size_t>(grid.patch_of_compute(compute));
+    const PlacedPatch& patch = patches[static_cast<size_t>(placed[index])];
+    for (int n = 0; n < clusters_of(patch); ++n) {
+      const auto cluster = static_cast<size_t>(patch.start / kClusterSize + n);
+      compute_of[cluster * of_patch + static_cast<size_t>(compute) % of_patch] = result.size();
+    }
     result.emplace_back(compute, 0);
   }
+  std::vector<uint32_t> entries;
+  if (of_patch > 1) entries = memory.lists->entries.download();
   const auto ranges = memory.lists->list_ranges.download();
   const auto lists = memory.lists->lists.download(static_cast<size_t>(ranges[3]));
   for (const size_t kind : {0, 2})  // interior, boundary
     for (int32_t l = ranges[kind]; l < ranges[kind + 1]; ++l) {
       const PairList& list = lists[static_cast<size_t>(l)];
-      result[compute_of[static_cast<size_t>(list.cluster)]].second += list.count();
+      if (list.count() == 0) continue;
+      const size_t code = of_patch > 1 ? entries[static_cast<size_t>(list.begin)] >> kSlotBits : 0;
+      result[compute_of[static_cast<size_t>(list.cluster) * of_patch + code]].second +=
+          list.count();
     }
   return result;
 }

@@ -66,6 +66,9 @@ Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
   devices_ = make_devices(run.device, run.ranks_here(), run.threads);
   // Known now, behind a socket.
   check_device_can(devices_.front()->describe().kind, system_, nonbonded);
+  if (lists.grain == Grain::kPair && devices_.front()->describe().kind != "cpu")
+    throw Error(
+        "pair lists by pair of patches are for CPUs alone: leave out grain, or use device cpu");
   take_external();
   if (run.own) transport_.push_back(make_transport(*run.own, run.ranks));
 }
@@ -288,7 +291,7 @@ void Engine::rebalance() {
   const int64_t now = ranks_[0]->step();
   if (balancer_.steps_left(now, setup_->lists.life) > 0) return;
   const double steps = static_cast<double>(now - balancer_.started());
-  MeasuredCosts found{{}, std::vector<double>(static_cast<size_t>(setup_->grid.size()), 0.0)};
+  MeasuredCosts found{{}, std::vector<double>(static_cast<size_t>(setup_->grid.computes()), 0.0)};
   for (const std::vector<ComputeCost>& rank : gather<ComputeCost>(&costs_of)) {
     for (const ComputeCost& c : rank)
       if (c.compute >= 0) found.cost[static_cast<size_t>(c.compute)] = c.seconds / steps;

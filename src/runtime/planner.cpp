@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "decomposition/compute_shares.h"
 #include "math/error.h"
 
 namespace quiltmd {
@@ -17,9 +19,11 @@ Box tiled(const Box& b, Int3 tile) {
 void fill_patches(PatchGrid& grid, int64_t copies) {
   const PatchRule rule = grid.rule;
   const Holds holds = grid.holds;
+  const Grain grain = grid.grain;
   grid = make_patch_grid(grid.box, rule.narrowest / 2, rule.reach, rule.patch_reach, rule.span, {},
                          rule.atoms * copies);
   grid.holds = holds;
+  grid.grain = grain;
 }
 
 std::vector<double> count_atoms(const PatchGrid& grid, const Box& box,
@@ -32,6 +36,17 @@ std::vector<double> count_atoms(const PatchGrid& grid, const Box& box,
         for (const Vec3d& x : positions) atoms[static_cast<size_t>(patch_of(grid, x + shift))] += 1;
       }
   return atoms;
+}
+
+// By compute, its part of the pairs of its patch.
+std::vector<double> parts_of_patches(const PatchGrid& grid, const std::vector<double>& atoms) {
+  std::vector<double> parts = compute_weights(grid, atoms);
+  const auto of_patch = static_cast<std::ptrdiff_t>(grid.computes_of_patch());
+  for (auto first = parts.begin(); first != parts.end(); first += of_patch) {
+    const double sum = std::accumulate(first, first + of_patch, 0.0);
+    for (auto part = first; part != first + of_patch; ++part) *part = sum > 0 ? *part / sum : 0;
+  }
+  return parts;
 }
 
 }  // namespace
@@ -53,6 +68,7 @@ Planner::Planner(const System& system, const NonbondedSettings& nonbonded,
   atoms_ = setup_.system.atom_count() * copies;
   groups_ = setup_.system.group_count() * copies;
   atoms_in_patches_ = count_atoms(setup_.grid, box, positions, tile);
+  parts_ = parts_of_patches(setup_.grid, atoms_in_patches_);
 }
 
 StepForecast Planner::plan(const MachineShape& machine, MeshSharing sharing) const {
@@ -75,15 +91,15 @@ StepForecast Planner::plan(const MachineShape& machine, MeshSharing sharing) con
 
 // Each atom of a patch against what is within the cutoff (nm) and the buffer of the lists, at the mean density
 // of the patch and its half shell.
-double Planner::pairs_of(int compute, double cutoff) const {
+double Planner::pairs_of(int patch, double cutoff) const {
   const PatchGrid& grid = setup_.grid;
   double around = 0;
   for (int code = 0; code < grid.codes(); ++code)
-    around += atoms_in_patches_[static_cast<size_t>(grid.neighbour(compute, code))];
+    around += atoms_in_patches_[static_cast<size_t>(grid.neighbour(patch, code))];
   const double density = around * grid.size() / (grid.codes() * grid.box.volume());
   const double reach = cutoff + setup_.lists.buffer;
   const double neighbours = density * 4 / 3 * M_PI * reach * reach * reach;
-  return 0.5 * atoms_in_patches_[static_cast<size_t>(compute)] * neighbours;
+  return 0.5 * atoms_in_patches_[static_cast<size_t>(patch)] * neighbours;
 }
 
 std::vector<PlannedRank> Planner::ranks_of(const std::vector<RankPlan>& plans) const {
@@ -104,10 +120,12 @@ std::vector<PlannedRank> Planner::ranks_of(const std::vector<RankPlan>& plans) c
     for (int c = 0; c < rank.computes; ++c) {
       const bool interior = c < plan.interior;
       const int compute = plan.computes[static_cast<size_t>(c)];
+      const int patch = setup_.grid.patch_of_compute(compute);
+      const double part = parts_[static_cast<size_t>(compute)];
       (interior ? rank.interior_pairs : rank.boundary_pairs) +=
-          pairs_of(compute, setup_.nonbonded.cutoff);
+          part * pairs_of(patch, setup_.nonbonded.cutoff);
       (interior ? rank.interior_coulomb : rank.boundary_coulomb) +=
-          pairs_of(compute, setup_.nonbonded.coulomb_cutoff());
+          part * pairs_of(patch, setup_.nonbonded.coulomb_cutoff());
     }
     ranks.push_back(rank);
   }

@@ -41,11 +41,12 @@ class Planner {
 
  private:
   std::vector<PlannedRank> ranks_of(const std::vector<RankPlan>& plans) const;
-  double pairs_of(int compute, double cutoff) const;
+  double pairs_of(int patch, double cutoff) const;
 
   Setup setup_;  // its system is one tile
   int64_t atoms_, groups_;
   std::vector<double> atoms_in_patches_;
+  std::vector<double> parts_;  // by compute: of the pairs of its patch
 };
 
 }  // namespace quiltmd

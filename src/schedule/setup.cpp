@@ -230,6 +230,11 @@ void set_box(Setup& setup, const Cell& cell, std::optional<Int3> cells) {
     if (std::ranges::any_of(setup.families, &Family::full_shell))
       setup.grid.holds = Holds::kFullShell;
   }
+  setup.grid.grain = setup.lists.grain;
+  if (setup.grid.grain == Grain::kPair && (!lists || setup.grid.holds != Holds::kNeighbours))
+    throw Error(
+        "pair lists by pair of patches (grain = pair) need a periodic box, a cutoff and forces of "
+        "pairs: leave out grain");
   if (setup.nonbonded.has_fmm()) make_fmm_tables(setup);
   find_constants_in_box(setup);
 }

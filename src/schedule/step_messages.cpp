@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "computes/long_range/pme/setup.h"
+#include "decomposition/compute_shares.h"
 #include "decomposition/refinement.h"
 #include "schedule/fmm_shares.h"
 
@@ -153,8 +154,9 @@ LongRangePlan plan_long_range(const Setup& setup, const std::vector<RankPlan>& p
 
 Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
                          const MachineShape& machine, MeshSharing sharing) {
-  std::vector<Assignment> choices{bisect(setup.grid, atoms, machine),
-                                  ribbons(atoms, machine.ranks)};
+  std::vector<Assignment> choices{
+      share_computes(setup.grid, bisect(setup.grid, atoms, machine), atoms, machine),
+      share_computes(setup.grid, ribbons(atoms, machine.ranks), atoms, machine)};
   if (machine.ranks == 1) return choices[0];
   const bool even = machine.is_flat() || machine.ranks <= machine.of_node;
   // Parts of the grids follow the ranks that patches go to, and may move with them.

@@ -347,6 +347,49 @@ def test_two_away_does_not_depend_on_ranks(peptide: tuple[Any, Any], patch_reach
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("patch_reach", [1, 2])
+def test_lists_by_pair_of_patches_do_not_depend_on_ranks(
+    peptide: tuple[Any, Any], patch_reach: Any
+) -> None:
+    """They are others than those against half shells, so sums round differently; none is lost."""
+    settings: dict[str, Any] = {"patch_reach": patch_reach, **CALM}
+    whole = engine(*peptide, integrator=NVT, **settings)
+    digests = set()
+    for ranks in (1, 2, 27):
+        core = engine(*peptide, integrator=NVT, ranks=ranks, grain="pair", **settings)
+        if ranks == 1:
+            assert relative_rms(core.forces(), whole.forces()) < 1e-5
+            assert core.energies() == pytest.approx(whole.energies(), rel=1e-5, abs=1e-2)
+            entries = [sum(load["list_entries"] for load in one.loads()) for one in (core, whole)]
+            assert entries[0] == entries[1]
+        assert core.force_sum() == (0, 0, 0)
+        core.run(21)
+        digests.add(digest(core))
+    assert len(digests) == 1
+
+
+def test_pairs_of_patches_give_work_to_ranks_without_patches(peptide: tuple[Any, Any]) -> None:
+    core = engine(*peptide, ranks=27, grain="pair", balance=False)
+    loads = core.loads()
+    without = [load for load in loads if load["patches"] == 0]
+    assert without
+    assert all(load["computes"] > 0 for load in without)
+    assert max(load["list_entries"] for load in loads) < 0.5 * max(
+        load["list_entries"] for load in engine(*peptide, ranks=27, balance=False).loads()
+    )
+
+
+def test_pairs_of_patches_need_lists_of_pairs(peptide: tuple[Any, Any]) -> None:
+    system, state = peptide
+    with pytest.raises(quiltmd.QuiltError, match="need a periodic box, a cutoff"):
+        engine(
+            system,
+            replace(state, box=None),
+            quiltmd.Nonbonded(method="cutoff", cutoff=0.9),
+            grain="pair",
+        )
+
+
 def test_a_protein_on_four_ranks() -> None:
     system, state = quiltmd.load(*system_files("dhfr"), constraints="h-bonds")
     cores = [engine(system, state, integrator=NVT, ranks=r, threads=2 // r or 1) for r in (1, 4)]

@@ -244,6 +244,7 @@ OTHERWISE: dict[str, Any] = {
     "run.draw_velocities": True,
     "run.start_temperature": 310.0,
     "run.patch_reach": "2",
+    "run.grain": "pair",
     "output.log_every": 3,
     "output.log_terms": True,
     "output.log_box": True,

@@ -121,8 +121,14 @@ Case with_fmm(Case c) {
   return c;
 }
 
+Case with_pairs(Case c) {
+  c.lists.grain = Grain::kPair;
+  return c;
+}
+
 void messages_are_those_of_schedules() {
-  const Case all[] = {make_case(12, 20, 1), make_case(12, 20, 2), with_fmm(make_case(12, 20, 1))};
+  const Case all[] = {make_case(12, 20, 1), make_case(12, 20, 2), with_fmm(make_case(12, 20, 1)),
+                      with_pairs(make_case(12, 20, 1))};
   for (const Case& c : all) {
     const Planner planner = planner_of(c);
     for (const MeshSharing mesh :
@@ -244,6 +250,53 @@ void pairs_of_charges_are_counted() {
   CHECK_NEAR(near / all, std::pow((0.7 + buffer) / (c.nonbonded.cutoff + buffer), 3), 1e-9);
 }
 
+// Pairs of patches are as many pairs of atoms as half shells, and many ranks have a part of them.
+void pairs_of_patches_occupy_more_ranks() {
+  const Case c = make_case(12, 20, 1);
+  const Planner whole = planner_of(c), pairs = planner_of(with_pairs(c));
+  const int patches = whole.setup().grid.size();
+  CHECK(patches == 64 && pairs.setup().grid.computes() == 14 * 64);
+  const auto busy = [](const Planner& planner, double& sum, double& most) {
+    int count = 0;
+    sum = most = 0;
+    for (const PlannedRank& r : planner.plan({400}, MeshSharing::kPencils).ranks) {
+      const double here = r.interior_pairs + r.boundary_pairs;
+      sum += here;
+      most = std::max(most, here);
+      count += here > 0;
+    }
+    return count;
+  };
+  double all = 0, most = 0, all_pairs = 0, most_pairs = 0;
+  CHECK(busy(whole, all, most) == patches);
+  CHECK(busy(pairs, all_pairs, most_pairs) > 5 * patches);
+  CHECK_NEAR(all_pairs, all, 1e-9 * all);
+  CHECK(most_pairs < 0.4 * most);
+}
+
+// Each compute is made by one rank, and every rank has the patches that its computes need.
+void every_pair_of_patches_is_made_once() {
+  const Case c = with_pairs(make_case(12, 20, 2));
+  const Planner planner = planner_of(c);
+  const PatchGrid& grid = planner.setup().grid;
+  const std::vector<double> atoms = atoms_of_patches(c, grid);
+  for (const MachineShape& machine : {MachineShape{3}, MachineShape{300, 1, {5, 6, 10}}}) {
+    const Assignment shared = share_patches(planner.setup(), atoms, machine, MeshSharing::kPencils);
+    std::vector<int> made(static_cast<size_t>(grid.computes()), 0);
+    for (const RankPlan& plan : plan_ranks(grid, shared, atoms, machine)) {
+      std::vector<int> held = plan.owned;
+      held.insert(held.end(), plan.proxies.begin(), plan.proxies.end());
+      std::sort(held.begin(), held.end());
+      for (const int compute : plan.computes) {
+        ++made[static_cast<size_t>(compute)];
+        const std::vector<int> needed = patches_of_compute(grid, compute);
+        CHECK(std::includes(held.begin(), held.end(), needed.begin(), needed.end()));
+      }
+    }
+    CHECK(std::all_of(made.begin(), made.end(), [](int times) { return times == 1; }));
+  }
+}
+
 // A hundred ranks have more to do with pencils of a grid of 20 planes than with its slabs.
 void pencils_occupy_more_ranks() {
   const Planner planner = planner_of(make_case(12, 20, 1));
@@ -335,6 +388,8 @@ int main() {
        {"few bytes go through any rank", few_bytes_go_through_any_rank},
        {"work is shared out whole", work_is_shared_out_whole},
        {"pairs of charges are counted", pairs_of_charges_are_counted},
+       {"pairs of patches occupy more ranks", pairs_of_patches_occupy_more_ranks},
+       {"every pair of patches is made once", every_pair_of_patches_is_made_once},
        {"pencils occupy more ranks", pencils_occupy_more_ranks},
        {"tiles are counted", tiles_are_counted},
        {"partners of a rebuild are few", partners_of_a_rebuild_are_few},

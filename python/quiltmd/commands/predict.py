@@ -13,7 +13,7 @@ from typing import Annotated, Any, cast, get_args
 import typer
 from rich.table import Table
 
-from ..engine.execution import PATCH_REACH_BY_NAME, PatchReach
+from ..engine.execution import PATCH_REACH_BY_NAME, Grain, PatchReach
 from ..errors import QuiltError
 from ..outputs.files import writing
 from ..prediction.calibrate import calibrated
@@ -63,6 +63,13 @@ def predict_command(
             help="Number of patches that the cutoff spans: 1, 2, or 2 along the axes x or xy.",
         ),
     ] = "1",
+    grain: Annotated[
+        str,
+        typer.Option(
+            metavar="GRAIN",
+            help="What ranks share: patch; pair (pairs of patches), for more ranks than patches.",
+        ),
+    ] = "patch",
     pme: Annotated[
         str,
         typer.Option(
@@ -101,13 +108,14 @@ def predict_command(
     Messages are simulated on the network of the machine.
     """
     way, reach, counts = _sharing(pme), _patch_reach(patch_reach), _counts(ranks)
-    if choices and (weak or plot or way or reach != 1 or not is_placed):
+    shared = _grain(grain)
+    if choices and (weak or plot or way or reach != 1 or shared != "patch" or not is_placed):
         raise QuiltError(
-            "--choices varies these settings itself: leave out --pme, --patch-reach, --not-placed, "
-            "--weak and --plot"
+            "--choices varies these settings itself: leave out --pme, --patch-reach, --grain, "
+            "--not-placed, --weak and --plot"
         )
     planner_of = _planners(with_all_inputs(files, settings), parse_tile(tile))
-    planner = planner_of(reach)
+    planner = planner_of(reach, shared)
     if way in ("pencils", "replicated") and not planner.has_mesh:
         raise QuiltError(f"--pme {way}: the system is run without PME")
     if way == "pencils" and planner.method == "fmm":
@@ -122,7 +130,7 @@ def predict_command(
     if choices:
         return _print_choices(compare(planner_of, where, counts), about, as_json)
     if weak:
-        copied = partial(planner_of, reach, 1)
+        copied = partial(planner_of, reach, shared, 1)
         found = predict_weak(copied, where, counts, way, is_placed)
     else:
         found = predict(planner, where, counts, way, is_placed)
@@ -138,18 +146,20 @@ def predict_command(
 def _planners(settings: Settings, tile: Tile) -> Callable[..., Planner]:
     """Makes planners of a system.
 
-    Of a reach in patches, an interval of PME, and a number of copies of the tiled box.
+    Of a reach in patches, a grain, an interval of PME, and a number of copies of the tiled box.
     """
     config = build_config(merge(_NOTHING, settings))
     system, state = load_system(config)
     config = config.following(system)
     integrator: Any = config.make_integrator()
 
-    def planner_of(reach: PatchReach, times_less_pme: int = 1, copies: Tile = (1, 1, 1)) -> Planner:
+    def planner_of(
+        reach: PatchReach, grain: Grain, times_less_pme: int = 1, copies: Tile = (1, 1, 1)
+    ) -> Planner:
         every = integrator.long_range_every * times_less_pme
         rarer = replace(integrator, long_range_every=every)
         nonbonded = config.nonbonded.tile(*copies)  # grids are of the tiled box
-        return Planner(system, state, nonbonded, rarer, _times(tile, copies), reach)
+        return Planner(system, state, nonbonded, rarer, _times(tile, copies), reach, grain)
 
     return planner_of
 
@@ -224,6 +234,12 @@ def _patch_reach(text: str) -> PatchReach:
     if text not in PATCH_REACH_BY_NAME:
         raise QuiltError(f"--patch-reach is {', '.join(PATCH_REACH_BY_NAME)}, not '{text}'")
     return PATCH_REACH_BY_NAME[text]
+
+
+def _grain(text: str) -> Grain:
+    if text not in get_args(Grain):
+        raise QuiltError(f"--grain is {' or '.join(get_args(Grain))}, not '{text}'")
+    return cast(Grain, text)
 
 
 def _show(found: list[Prediction], about: dict[str, Any]) -> None:

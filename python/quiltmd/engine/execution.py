@@ -48,6 +48,7 @@ REACHES: dict[PatchReach, tuple[int, int, int]] = {
     "x": (2, 1, 1),
     "xy": (2, 2, 1),
 }
+Grain = Literal["patch", "pair"]
 PATCH_REACH_BY_NAME = {str(patch_reach): patch_reach for patch_reach in REACHES}
 DeviceName = Annotated[str, AfterValidator(_check_name)]
 
@@ -57,7 +58,7 @@ DeviceName = Annotated[str, AfterValidator(_check_name)]
 class Execution:
     """Where a simulation runs.
 
-    On devices of one kind, only `patch_reach` changes the results.
+    On devices of one kind, only `patch_reach` and `grain` change the results.
 
     Attributes
     ----------
@@ -93,6 +94,10 @@ class Execution:
         Number of patches that the cutoff spans: 1, or 2 for patches half as wide; "x", "xy": 2
         along these axes only.  Forces are then rounded differently, so energies differ in their
         last digits.
+    grain:
+        What ranks share: "patch", a patch with its half of the patches around it; "pair", on CPUs,
+        pairs of patches, which give work to more ranks than there are patches.  Sums of forces are
+        then rounded differently, too.
     workers:
         Settings of workers.
     """
@@ -106,6 +111,7 @@ class Execution:
     patch_reach: PatchReach = 1
     workers: Workers = Workers()
     hosts: tuple[HostEntry, ...] = ()
+    grain: Grain = "patch"
 
     def settings(self) -> dict[str, Any]:
         """All attributes by name, as `Simulation` takes them."""
@@ -147,6 +153,7 @@ class Execution:
             self.balance,
             self.transport,
             self.mesh,
+            self.grain,
         )
 
     def resolve_here(self) -> RunHere:

@@ -16,7 +16,7 @@ class RunHere:
 
     Attributes
     ----------
-    device, ranks, threads, balance, transport, mesh:
+    device, ranks, threads, balance, transport, mesh, grain:
         As in `Execution`, each chosen.
     patch_reach:
         Along x, y and z.
@@ -35,6 +35,7 @@ class RunHere:
     balance: bool
     transport: str
     mesh: str
+    grain: str = "patch"
     list_life: int = 0
     list_buffer: float = 0.0
     external: tuple[dict[str, Any], ...] = ()

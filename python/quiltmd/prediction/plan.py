@@ -18,7 +18,7 @@ from ..description.permittivity import without_permittivity
 from ..description.state import State
 from ..description.system import System
 from ..engine.core import load_core
-from ..engine.execution import REACHES, PatchReach
+from ..engine.execution import REACHES, Grain, PatchReach
 from ..errors import QuiltError
 
 Sharing = Literal["distributed", "pencils", "replicated"]
@@ -109,7 +109,7 @@ class Planner:
         The settings of the run.
     tile:
         Numbers of copies of the box along each axis.
-    patch_reach:
+    patch_reach, grain:
         As in `Execution`.
     """
 
@@ -121,6 +121,7 @@ class Planner:
         integrator: Integrator,
         tile: tuple[int, int, int] = (1, 1, 1),
         patch_reach: PatchReach = 1,
+        grain: Grain = "patch",
     ) -> None:
         if state.box is None:
             raise QuiltError("predictions need a periodic box, and there is none: give one (box)")
@@ -137,7 +138,12 @@ class Planner:
             system.arrays(),
             settings,
             resolve_dynamics(integrator, None, system=system),
-            {"list_life": 0, "list_buffer": 0.0, "patch_reach": REACHES[patch_reach]},
+            {
+                "list_life": 0,
+                "list_buffer": 0.0,
+                "patch_reach": REACHES[patch_reach],
+                "grain": grain,
+            },
             state.box,
             state.positions,
             list(tile),

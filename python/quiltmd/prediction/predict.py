@@ -83,7 +83,7 @@ class Prediction:
     memory:
         Bytes of the rank that needs most.
     idle_ranks:
-        Ranks without a patch.
+        Ranks without a patch and without a pair of patches.
     parts:
         Time of a step by what the critical path consists of, us.
     limiter:
@@ -235,7 +235,7 @@ def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
     sizes, hops = _traffic(plan, fabric, every)
     has = plan.ranks
     at_hand = float((has["atoms"] + has["proxy_atoms"]).max())
-    idle = int((has["patches"] == 0).sum())
+    idle = int(((has["patches"] == 0) & (has["computes"] == 0)).sum())
     return Prediction(
         ranks=plan.count,
         atoms=int(planner.about["atoms"]),

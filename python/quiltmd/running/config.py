@@ -259,6 +259,7 @@ class Config(Section):
             PATCH_REACH_BY_NAME[run.patch_reach],
             workers=self.workers,
             hosts=run.hosts,
+            grain=run.grain,
         )
 
     def physics(self, box: NDArray[np.float64] | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from ..description.checks import LAST_STEP
 from ..description.settings import HOTTEST, MOST, Needs, OnResume, Ranks, Threads
 from ..description.units import Kelvins, Unit
-from ..engine.execution import DeviceName, Execution, MeshSharing, Transport
+from ..engine.execution import DeviceName, Execution, Grain, MeshSharing, Transport
 from ..engine.hosts import HostEntry
 from .section import Section
 
@@ -97,6 +97,11 @@ class RunSection(Section):
         description="Number of patches (cells of the domain decomposition) that the cutoff spans: "
         "1, or 2 for patches half as wide, which give work to more ranks; x, xy: 2 along these "
         "axes only.",
+    )
+    grain: Grain = Field(
+        default=Execution.grain,
+        description="What ranks share: patch (a patch with its half of the patches around it), or, "
+        "on CPUs, pair (pairs of patches), which gives work to more ranks than there are patches.",
     )
     max_hours: Annotated[Annotated[float, Unit("h")] | None, OnResume.MAY_CHANGE] = Field(
         default=None, gt=0, description="Stop with a checkpoint after this many hours."

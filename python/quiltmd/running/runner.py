@@ -159,9 +159,9 @@ def resume(
     directory:
         The output folder of the run; it may have been moved.
     flags:
-        Settings that change: all of [run] but `patch_reach` and how it begins, where `steps` counts
-        in all; of [output] intervals of checkpoints and `profile`; of [system] new paths to the
-        same inputs.
+        Settings that change: all of [run] but `patch_reach`, `grain` and how it begins, where
+        `steps` counts in all; of [output] intervals of checkpoints and `profile`; of [system] new
+        paths to the same inputs.
     engine:
         As for `Simulation`.
     root:

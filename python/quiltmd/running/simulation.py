@@ -42,7 +42,7 @@ from ..description.state import State, vectors
 from ..description.system import System
 from ..description.thermostats import Thermostat
 from ..engine.core import Engine, EngineFactory, counted_heat
-from ..engine.execution import DeviceName, Execution, MeshSharing, PatchReach, Transport
+from ..engine.execution import DeviceName, Execution, Grain, MeshSharing, PatchReach, Transport
 from ..engine.external_calls import (
     check_custom_names,
     external_calls,
@@ -97,9 +97,9 @@ class Simulation(Conditions, RunLoop):
         A `Thermostat`, such as `VelocityRescaling`: for NVT with `VelocityVerlet`.
     barostat:
         A `Barostat`, such as `CellRescaling`: for constant pressure.
-    device, ranks, threads, balance, transport, mesh, patch_reach, workers, hosts:
-        Where the simulation runs: see `Execution`.  On devices of one kind, only `patch_reach`
-        changes the trajectory, because forces are rounded differently.
+    device, ranks, threads, balance, transport, mesh, patch_reach, workers, hosts, grain:
+        Where the simulation runs: see `Execution`.  On devices of one kind, only `patch_reach` and
+        `grain` change the trajectory, because forces are rounded differently.
     external:
         External forces: `ExternalForce` objects, on the CPU and in this process, or
         `ExternalFactory` objects, which also work in workers.
@@ -130,6 +130,7 @@ class Simulation(Conditions, RunLoop):
         patch_reach: PatchReach = 1,
         workers: Workers | None = None,
         hosts: tuple[str, ...] = (),
+        grain: Grain = "patch",
         external: Sequence[ExternalForce | ExternalFactory] = (),
         engine: EngineFactory = make_engine,
     ) -> None:
@@ -162,6 +163,7 @@ class Simulation(Conditions, RunLoop):
             patch_reach,
             workers or Workers(),
             hosts,
+            grain,
         )
         self._start(state, engine)
         self._warn(

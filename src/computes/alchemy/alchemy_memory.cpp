@@ -91,9 +91,7 @@ void AlchemyMemory::make_physics(const NonbondedSettings& settings) {
 }
 
 void AlchemyMemory::set_plan(const RankPlan& plan) {
-  std::vector<int8_t> here(static_cast<size_t>(slots_.patch_grid.size()), 0);
-  for (const int c : plan.computes) here[static_cast<size_t>(c)] = 1;
-  make_.renew(computed_here_, here);
+  make_.renew(computed_here_, terms_computed(slots_.patch_grid, plan));
   make_.renew(placed_index_, slots_.placed_index());
   const double density = slots_.system.atom_count() / slots_.patch_grid.box.volume();
   const double of_one = density * 4.0 / 3.0 * kPi * std::pow(reach_, 3);

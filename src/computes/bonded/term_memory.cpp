@@ -23,9 +23,7 @@ TermMemory::TermMemory(const SlotMemory& slots) : slots_(slots), make_(slots.dev
 }
 
 void TermMemory::set_plan(const RankPlan& plan) {
-  std::vector<int8_t> here(static_cast<size_t>(slots_.patch_grid.size()), 0);
-  for (const int c : plan.computes) here[static_cast<size_t>(c)] = 1;
-  make_.renew(computed_here_, here);
+  make_.renew(computed_here_, terms_computed(slots_.patch_grid, plan));
 }
 
 void TermMemory::take_lambdas(const Lambdas& lambdas) {

@@ -173,9 +173,10 @@ PairList make_list(const BuildLists& op, const BoundColumns& columns, int c, int
   i.bounds = op.bounds[cluster];
   for_exclusions(op, cluster,
                  [&](int slot, int a) { thread.excluded[slot] |= static_cast<uint8_t>(1 << a); });
-  add_own_cluster(op, i, cluster, thread);
-  for (int code = 0; code < op.grid.codes; ++code) {
-    const PlacedPatch& patch = op.patches[op.neighbours[c * op.grid.codes + code]];
+  if (op.first_code[c] == 0) add_own_cluster(op, i, cluster, thread);
+  for (int k = 0; k < op.codes; ++k) {
+    const int code = op.first_code[c] + k;
+    const PlacedPatch& patch = op.patches[op.neighbours[c * op.codes + k]];
     const int first = code == 0 ? cluster + 1 : first_cluster(patch);
     const int last = first_cluster(patch) + clusters_of(patch);
     add_range(op, i, {op.slots.local, columns, first, last, op.grid.shifts[code]}, code, thread);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "computes/lists/operations.h"
+#include "decomposition/patch_grid.h"
 
 namespace quiltmd {
 
@@ -12,6 +13,7 @@ struct ListSettings {
   int life = 0;               // steps between list builds; 0: automatic
   double buffer = 0;          // nm beyond the cutoff, for the end of that life; 0: automatic
   Int3 patch_reach{1, 1, 1};  // reach of the half shell in patches along x, y, z
+  Grain grain = Grain::kPatch;
 };
 
 // Properties on which the Verlet buffer depends.

@@ -77,27 +77,37 @@ double ListMemory::lists_of(int computes) const {
 
 // All lists that there can be at most.
 size_t ListMemory::room_for_lists(int computes) const {
-  const size_t all = whole_system(slots_.system, slots_.patch_grid).slots / kClusterSize;
-  if (computes == 0 || computes == slots_.patch_grid.size()) return computes ? all : 0;
+  const PatchGrid& grid = slots_.patch_grid;
+  const size_t clusters = whole_system(slots_.system, grid).slots / kClusterSize;
+  const size_t all = clusters * static_cast<size_t>(grid.computes_of_patch());
+  if (computes == 0 || computes == grid.computes()) return computes ? all : 0;
   return std::min(with_reserve(lists_of(computes)), all);
 }
 
 void ListMemory::set_plan(const RankPlan& plan) {
   const PatchGrid& grid = slots_.patch_grid;
   const std::vector<int32_t> placed_index = slots_.placed_index();
-  std::vector<int32_t> computes, neighbours;
+  std::vector<int32_t> computes, neighbours, first_codes;
   for (const int c : plan.computes) {
-    computes.push_back(placed_index[static_cast<size_t>(c)]);
-    for (int code = 0; code < grid.codes(); ++code)
-      neighbours.push_back(placed_index[static_cast<size_t>(grid.neighbour(c, code))]);
+    const int patch = grid.patch_of_compute(c);
+    const CodeRange codes = grid.codes_of_compute(c);
+    computes.push_back(placed_index[static_cast<size_t>(patch)]);
+    first_codes.push_back(codes.first);
+    for (int k = 0; k < codes.count; ++k)
+      neighbours.push_back(
+          placed_index[static_cast<size_t>(grid.neighbour(patch, codes.first + k))]);
   }
   compute_count_ = static_cast<int>(computes.size());
   interior_ = plan.interior;
   make_.renew(computes_, computes);
   make_.renew(neighbours_, neighbours);
+  make_.renew(first_code_, first_codes);
   make_.renew(first_list, computes.size() + 1);
   make_room_for_lists(room_for_lists(interior_), room_for_lists(compute_count_ - interior_));
-  make_room_for_entries(expected_entries(setup_.entries_of_list, lists_of(compute_count_)));
+  // Short lists are padded.
+  const double padding = grid.grain == Grain::kPair ? kListAlign : 0;
+  const double of_list = setup_.entries_of_list / grid.computes_of_patch() + padding;
+  make_room_for_entries(expected_entries(of_list, lists_of(compute_count_)));
 }
 
 std::vector<Work> ListMemory::rebuild_work() {
@@ -132,6 +142,8 @@ BuildLists ListMemory::build_lists() const {
   op.grid = slots_.grid_view();
   op.computes = computes_.data();
   op.neighbours = neighbours_.data();
+  op.first_code = first_code_.data();
+  op.codes = slots_.patch_grid.codes_of_compute(0).count;
   op.compute_count = compute_count_;
   op.interior = interior_;
   op.first_list = first_list.data();

@@ -59,7 +59,7 @@ class ListMemory final : public Rebuilt {
   Buffer<int32_t> exclusion_start_, excluded_, long_exclusion_start_, long_excluded_;
   Buffer<PairList> unordered_;
   Buffer<ListLengths> lengths_;
-  Buffer<int32_t> computes_, neighbours_;
+  Buffer<int32_t> computes_, neighbours_, first_code_;
   int compute_count_ = 0, interior_ = 0;
   size_t interior_room_ = 0, boundary_room_ = 0;  // lists
 

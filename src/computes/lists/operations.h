@@ -49,8 +49,8 @@ struct ExclusionTable {
 };
 
 // For every cluster of the listed computes (patches, as indices into `patches`), write its list.
-// `neighbours[c * codes + code]` is the placed-patch index of the neighbour of compute c at that
-// offset (own patch at code 0). A pair is listed when it is closer than the last of `reach` at this
+// `neighbours[c * codes + k]` is the placed-patch index of the neighbour of compute c at the offset
+// `first_code[c] + k` (own patch at code 0). A pair is listed when it is closer than the last of `reach` at this
 // moment, in the first shell whose reach exceeds the distance of the j atom from the nearest of the
 // cluster's; it may come into a shell before that, never into a later one. Lists are numbered by compute,
 // then cluster. Where `unordered` is given, a GPU writes them there first, and then to `lists`, the
@@ -73,6 +73,8 @@ struct BuildLists {
   GridView grid;
   const int32_t* computes;    // placed-patch index of each compute's patch
   const int32_t* neighbours;  // (computes, codes)
+  const int32_t* first_code;  // of each compute; GPUs: 0
+  int codes;                  // of a compute; GPUs: all of the half shell
   int compute_count;
   int interior;               // number of interior computes, which come first
   const int32_t* first_list;  // (computes + 1) number of each compute's first list
@@ -93,7 +95,7 @@ struct BuildLists {
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, slots.local, slots.pair_numbers, slots.atom, patches, bounds, exclusions,
              long_exclusions, slot_of_atom, grid);
-    QMD_USES(kRead, computes, neighbours, first_list);
+    QMD_USES(kRead, computes, neighbours, first_code, first_list);
     QMD_USES(kWrite, lists, unordered, lengths, masks, long_exclusion_masks);
     QMD_USES(kReadWrite, entries);
     QMD_USES(kReadWrite, entry_count);

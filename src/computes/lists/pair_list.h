@@ -27,8 +27,8 @@ struct EvaluatedShells {
   int last_apart;  // from kChargeShells up to this one, the pair form alone; -1 with a single cutoff
 };
 
-// The pair list of one i-cluster: against its own patch (clusters at or after itself) and the half
-// shell of its patch. Entries with a mask come first, the others shell by shell from near to far;
+// The pair list of one i-cluster in one compute: against its own patch (clusters at or after itself) and the half
+// shell of its patch, or one patch of these. Entries with a mask come first, the others shell by shell from near to far;
 // among themselves they are in order of (code, slot). While the list is young, atoms have not moved
 // much, and the near shells are all that can hold pairs within the cutoff.
 struct alignas(16) PairList {  // a GPU reads the first four words at once
