@@ -117,27 +117,26 @@ HWY_INLINE void sum_run(const std::vector<Row>& rows, const float* charges, floa
       const auto value = hn::Set(d, row.values[c]);
       s0 = hn::Add(s0, hn::Mul(value, hn::LoadU(d, q + c)));
       if constexpr (Vectors > 1) s1 = hn::Add(s1, hn::Mul(value, hn::LoadU(d, q + c + kWidth)));
-      if constexpr (Vectors > 2) {
-        s2 = hn::Add(s2, hn::Mul(value, hn::LoadU(d, q + c + 2 * kWidth)));
-        s3 = hn::Add(s3, hn::Mul(value, hn::LoadU(d, q + c + 3 * kWidth)));
-      }
+      if constexpr (Vectors > 2) s2 = hn::Add(s2, hn::Mul(value, hn::LoadU(d, q + c + 2 * kWidth)));
+      if constexpr (Vectors > 3) s3 = hn::Add(s3, hn::Mul(value, hn::LoadU(d, q + c + 3 * kWidth)));
     }
   }
   hn::StoreU(s0, d, sums);
   if constexpr (Vectors > 1) hn::StoreU(s1, d, sums + kWidth);
-  if constexpr (Vectors > 2) {
-    hn::StoreU(s2, d, sums + 2 * kWidth);
-    hn::StoreU(s3, d, sums + 3 * kWidth);
-  }
+  if constexpr (Vectors > 2) hn::StoreU(s2, d, sums + 2 * kWidth);
+  if constexpr (Vectors > 3) hn::StoreU(s3, d, sums + 3 * kWidth);
 }
 
 // Sums of a row of n points; `sums` has room for kTail more.
 void sum_row(const std::vector<Row>& rows, const float* charges, int n, float* sums) {
   for (int z = 0; z < n;) {
     const int left = n - z;
-    if (left > 2 * kWidth) {
+    if (left > 3 * kWidth) {
       sum_run<4>(rows, charges + z, sums + z);
       z += 4 * kWidth;
+    } else if (left > 2 * kWidth) {
+      sum_run<3>(rows, charges + z, sums + z);
+      z += 3 * kWidth;
     } else if (left > kWidth) {
       sum_run<2>(rows, charges + z, sums + z);
       z += 2 * kWidth;

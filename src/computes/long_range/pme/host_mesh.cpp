@@ -46,28 +46,35 @@ HWY_INLINE void polynomial(const float (*coefficient)[kWindowWidth], float t, fl
   }
 }
 
-// The z weights of an atom as they meet a row of the grid: eight points at a time, never beyond
-// the row's end. An atom near the end meets the row twice: at its end and at its start.
-struct RowWeights {
-  int runs;
-  int start[2];
-  const float* weight[2];
-  const float* slope[2];
+// Eight points of a row of the grid, never beyond its end: of an atom near the end the first `over` of them are
+// from the beginning of the row, and its weights along z are turned likewise.
+struct RowPlace {
+  int start, over;
+  bool is_divided;  // points from the beginning have weights
+
+  RowPlace(int first, int nz, int order)
+      : start(std::min(first, nz - kWindowWidth)),
+        over(first - start),
+        is_divided(kWindowWidth - over < order) {}
 };
 
-// A weight or slope array between zeros, so that it can be read shifted.
-struct Padded {
-  alignas(32) float values[3 * kWindowWidth] = {};
-  float* middle() { return values + kWindowWidth; }
+// Weights or slopes, one after the other and once more, so that they can be read turned.
+struct Turned {
+  alignas(32) float values[2 * kWindowWidth];
+
+  template <int Terms>
+  HWY_INLINE void set(const float (*coefficient)[kWindowWidth], float t) {
+    polynomial<Terms>(coefficient, t, values);
+    std::copy(values, values + kWindowWidth, values + kWindowWidth);
+  }
+  HWY_INLINE const float* by(int over) const {
+    return values + (kWindowWidth - over) % kWindowWidth;
+  }
 };
 
-template <int Order>
-HWY_INLINE RowWeights row_weights(int first, int nz, Padded& weight, Padded& slope) {
-  const int over = first + kWindowWidth - nz;
-  if (over <= 0) return {1, {first, 0}, {weight.middle(), nullptr}, {slope.middle(), nullptr}};
-  const int runs = kWindowWidth - over < Order ? 2 : 1;
-  const float *w = weight.middle() - over, *s = slope.middle() - over;
-  return {runs, {nz - kWindowWidth, 0}, {w, w + kWindowWidth}, {s, s + kWindowWidth}};
+// Which of the lanes from number `k` on are points from the beginning of a row.
+HWY_INLINE auto from_beginning(int over, int k) {
+  return hn::FirstN(Floats(), static_cast<size_t>(std::max(over - k, 0)));
 }
 
 // The grid points that an atom reaches in x or y: Order consecutive ones around the boundary.
@@ -133,9 +140,9 @@ class Spreader {
     alignas(32) float wx[kWindowWidth], wy[kWindowWidth];
     polynomial<Order>(weights, x_fraction, wx);
     polynomial<Order>(weights, y.fraction, wy);
-    polynomial<Order>(weights, z.fraction, wz_.middle());
+    wz_.set<Order>(weights, z.fraction);
     const int ny = op_.grid.ny, nz = op_.grid.nz;
-    const RowWeights row = row_weights<Order>(frame_.wrap(2, z.point - (Order - 1)), nz, wz_, wz_);
+    const RowPlace row(frame_.wrap(2, z.point - (Order - 1)), nz, Order);
     int lines[Order];
     consecutive<Order>(frame_, 1, y.point, ny, lines);
     ptrdiff_t line_at[Order];
@@ -144,25 +151,34 @@ class Spreader {
     const float charge = local.w * static_cast<float>(kChargeScale);
     const Floats d;
     const Ints di;
-    for (int run = 0; run < row.runs; ++run)
-      for (int i = 0; i < Order; ++i) {
-        if (planes[i] < 0) continue;
-        const auto weight_x = hn::Set(d, charge * wx[i]);
-        int32_t* plane = op_.charges + static_cast<ptrdiff_t>(planes[i]) * ny * nz + row.start[run];
-        for (int k = 0; k < kWindowWidth; k += kWidth) {
-          const auto weight_xz = hn::Mul(weight_x, hn::LoadU(d, row.weight[run] + k));
-          for (int j = 0; j < Order; ++j) {
-            int32_t* at = plane + line_at[j] + k;
-            const auto share = hn::NearestInt(hn::Mul(weight_xz, hn::Set(d, wy[j])));
-            hn::StoreU(hn::Add(hn::LoadU(di, at), share), di, at);
+    const float* const weight_z = wz_.by(row.over);
+    for (int i = 0; i < Order; ++i) {
+      if (planes[i] < 0) continue;
+      const auto weight_x = hn::Set(d, charge * wx[i]);
+      int32_t* const plane = op_.charges + static_cast<ptrdiff_t>(planes[i]) * ny * nz;
+      for (int k = 0; k < kWindowWidth; k += kWidth) {
+        const auto weight_xz = hn::Mul(weight_x, hn::LoadU(d, weight_z + k));
+        const auto is_first = hn::RebindMask(di, from_beginning(row.over, k));
+        for (int j = 0; j < Order; ++j) {
+          int32_t* const first = plane + line_at[j] + k;
+          const auto share = hn::NearestInt(hn::Mul(weight_xz, hn::Set(d, wy[j])));
+          if (row.is_divided) {
+            add_to(first, hn::IfThenElseZero(is_first, share));
+            add_to(first + row.start, hn::IfThenZeroElse(is_first, share));
+          } else {
+            add_to(first + row.start, share);
           }
         }
       }
+    }
+  }
+  static HWY_INLINE void add_to(int32_t* at, hn::Vec<Ints> share) {
+    hn::StoreU(hn::Add(hn::LoadU(Ints(), at), share), Ints(), at);
   }
 
   const SpreadCharges& op_;
   MeshFrame frame_;
-  Padded wz_;
+  Turned wz_;
 };
 
 // Do planes [a.first, a.end), any image, meet the slab?
@@ -275,11 +291,10 @@ class Gatherer {
       polynomial<Order>(window.weight, place[d].fraction, w[d]);
       polynomial<Order - 1>(window.slope, place[d].fraction, s[d]);
     }
-    polynomial<Order>(window.weight, place[2].fraction, wz_.middle());
-    polynomial<Order - 1>(window.slope, place[2].fraction, sz_.middle());
+    wz_.set<Order>(window.weight, place[2].fraction);
+    sz_.set<Order - 1>(window.slope, place[2].fraction);
     const int nz = op_.grid.nz;
-    const RowWeights row =
-        row_weights<Order>(frame_.wrap(2, place[2].point - (Order - 1)), nz, wz_, sz_);
+    const RowPlace row(frame_.wrap(2, place[2].point - (Order - 1)), nz, Order);
     int planes[Order], lines[Order];
     consecutive<Order>(frame_, 0, place[0].point, op_.grid.nx, planes);
     consecutive<Order>(frame_, 1, place[1].point, op_.grid.ny, lines);
@@ -288,23 +303,26 @@ class Gatherer {
       rows.plane[i] = op_.potential + static_cast<ptrdiff_t>(planes[i]) * op_.grid.ny * nz;
       rows.line[i] = static_cast<ptrdiff_t>(lines[i]) * nz;
     }
-    Vec3f g{0, 0, 0};
-    for (int run = 0; run < row.runs; ++run) g += weigh(rows, row, run, w, s);
-    return g;
+    return row.is_divided ? weigh<true>(rows, row, w, s) : weigh<false>(rows, row, w, s);
   }
 
-  // Weigh one run of eight points of all rows.
-  HWY_INLINE Vec3f weigh(const Rows& rows, const RowWeights& row, int run,
-                         const float (&w)[2][kWindowWidth], const float (&s)[2][kWindowWidth]) {
+  // Weigh the eight points of all rows.
+  template <bool kDivided>
+  HWY_INLINE Vec3f weigh(const Rows& rows, const RowPlace& row, const float (&w)[2][kWindowWidth],
+                         const float (&s)[2][kWindowWidth]) {
     const Floats d;
+    const float *const weight_z = wz_.by(row.over), *const slope_z = sz_.by(row.over);
     alignas(32) float sum[3][kWindowWidth];
     for (int k = 0; k < kWindowWidth; k += kWidth) {
       auto gx = hn::Zero(d), gy = hn::Zero(d), gz = hn::Zero(d);
+      const auto is_first = from_beginning(row.over, k);
       for (int i = 0; i < Order; ++i) {
         auto along = hn::Zero(d), across = hn::Zero(d);
-        const float* plane = rows.plane[i] + row.start[run] + k;
+        const float* const first = rows.plane[i] + k;
         for (int j = 0; j < Order; ++j) {
-          const auto value = hn::LoadU(d, plane + rows.line[j]);
+          auto value = hn::LoadU(d, first + rows.line[j] + row.start);
+          if constexpr (kDivided)
+            value = hn::IfThenElse(is_first, hn::LoadU(d, first + rows.line[j]), value);
           along = hn::Add(along, hn::Mul(hn::Set(d, w[1][j]), value));
           across = hn::Add(across, hn::Mul(hn::Set(d, s[1][j]), value));
         }
@@ -312,17 +330,17 @@ class Gatherer {
         gy = hn::Add(gy, hn::Mul(hn::Set(d, w[0][i]), across));
         gz = hn::Add(gz, hn::Mul(hn::Set(d, w[0][i]), along));
       }
-      const auto weight = hn::LoadU(d, row.weight[run] + k);
+      const auto weight = hn::LoadU(d, weight_z + k);
       hn::StoreU(hn::Mul(weight, gx), d, sum[0] + k);
       hn::StoreU(hn::Mul(weight, gy), d, sum[1] + k);
-      hn::StoreU(hn::Mul(hn::LoadU(d, row.slope[run] + k), gz), d, sum[2] + k);
+      hn::StoreU(hn::Mul(hn::LoadU(d, slope_z + k), gz), d, sum[2] + k);
     }
     return {fold(sum[0]), fold(sum[1]), fold(sum[2])};
   }
 
   const GatherForces& op_;
   MeshFrame frame_;
-  Padded wz_, sz_;
+  Turned wz_, sz_;
 };
 
 template <int Order>
