@@ -29,8 +29,7 @@ PYTHON ?= python3
 PYTEST ?=
 BENCH ?=
 FUZZ ?= 600
-# Compiling for a GPU takes most of the time, so only where there is one (/dev/dxg: in WSL).
-CUDA ?= $(if $(wildcard /dev/nvidia[0-9]* /dev/dxg),AUTO,OFF)
+CUDA ?= AUTO
 WHEELS ?= .whl
 SHELL := /bin/bash
 FIND = $(shell find $(1) -not -path '*/__pycache__*' \( -type d -o -name '*.cpp' -o -name '*.h' \

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build backend: scikit-build-core, with two things added.
+"""The build backend: scikit-build-core, with three things added.
 
-1. Where no nvcc is on the machine, NVIDIA's compiler packages from PyPI become build requirements,
-   so that `pip install .` builds the cuda device anywhere. `-C cmake.define.QUILTMD_CUDA=OFF`
-   leaves them (some 120 MB) out.
-2. A missing C++ compiler or Python header is reported in one line before CMake starts.
+1. The cuda device, which takes most of the time, is only built where a GPU is, or where
+   `-C cmake.define.QUILTMD_CUDA=ON` or the architectures of GPUs ask for it.
+2. Where it is built and no nvcc is on the machine, NVIDIA's compiler packages from PyPI (some
+   120 MB) become build requirements.
+3. A missing C++ compiler or Python header is reported in one line before CMake starts.
 
 The Makefile, which builds without isolation, asks the same questions by
 `python tools/build_backend.py check` and `... requirements [AUTO|ON|OFF]`.
@@ -17,6 +18,7 @@ import platform
 import shutil
 import sys
 import sysconfig
+from glob import glob
 from pathlib import Path
 
 CUDA_PACKAGES = [
@@ -28,6 +30,8 @@ CUDA_PACKAGES = [
     "nvidia-nvtx==13.0.*",  # headers alone are used
 ]
 TOOLKIT = "/usr/local/cuda"
+GPUS = ("/dev/nvidia[0-9]*", "/dev/dxg")  # the latter in WSL
+CUDA, ARCHITECTURES = "cmake.define.QUILTMD_CUDA", "cmake.define.QUILTMD_CUDA_ARCHITECTURES"
 Settings = dict[str, "str | list[str]"]
 
 
@@ -50,9 +54,18 @@ def check() -> None:
         raise SystemExit(f"quiltmd cannot be built: {message}")
 
 
+def completed(settings: Settings | None) -> Settings:
+    """The settings; without a GPU, and where nothing asks for it, the cuda device is off."""
+    given = dict(settings or {})
+    is_chosen = str(given.get(CUDA, "AUTO")).upper() != "AUTO" or ARCHITECTURES in given
+    if is_chosen or "QUILTMD_CUDA" in os.environ.get("CMAKE_ARGS", "") or any(map(glob, GPUS)):
+        return given
+    return given | {CUDA: "OFF"}
+
+
 def cuda_requirements(settings: Settings | None) -> list[str]:
     """The packages that bring nvcc, unless it is there, unwanted or not made for this machine."""
-    wanted = str((settings or {}).get("cmake.define.QUILTMD_CUDA", "AUTO")).upper()
+    wanted = str(completed(settings).get(CUDA, "AUTO")).upper()
     roots = [os.environ.get("CUDA_PATH", TOOLKIT), TOOLKIT]
     folders = [os.environ.get("PATH", ""), *(f"{root}/bin" for root in roots)]
     found = shutil.which("nvcc", path=os.pathsep.join(folders))
@@ -78,12 +91,30 @@ def get_requires_for_build_editable(config_settings: Settings | None = None) -> 
     return get_requires_for_build_wheel(config_settings)
 
 
+def build_wheel(
+    folder: str, config_settings: Settings | None = None, metadata: str | None = None
+) -> str:
+    """The wheel; with the cuda device only where it has a use."""
+    from scikit_build_core import build
+
+    return build.build_wheel(folder, completed(config_settings), metadata)
+
+
+def build_editable(
+    folder: str, config_settings: Settings | None = None, metadata: str | None = None
+) -> str:
+    """As a wheel."""
+    from scikit_build_core import build
+
+    return build.build_editable(folder, completed(config_settings), metadata)
+
+
 def main(command: str, cuda: str = "AUTO") -> None:
     """`check` what a build needs; or print the `requirements` that pip must install first."""
     if command == "check":
         check()
     else:
-        print("\n".join(get_requires_for_build_wheel({"cmake.define.QUILTMD_CUDA": cuda})))
+        print("\n".join(get_requires_for_build_wheel({CUDA: cuda})))
 
 
 def __getattr__(name: str) -> object:

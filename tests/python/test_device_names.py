@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quiltmd import QuiltError
+from quiltmd import QuiltError, QuiltWarning
 from quiltmd.commands.information import print_devices
 from quiltmd.engine.execution import Execution, choose_device, is_gpu
 from quiltmd.engine.where import RunInWorkers
@@ -49,6 +51,22 @@ def test_one_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_device("auto") == "cpu"
     with pytest.raises(QuiltError, match="no usable GPU: none was found"):
         choose_device("cuda:0")
+
+
+def test_a_gpu_that_is_not_used_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    files = (str(tmp_path / "nvidia[0-9]*"),)
+    monkeypatch.setattr("quiltmd.engine.execution._GPU_FILES", files)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    machine(monkeypatch, "this build has no CUDA device")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert choose_device("auto") == "cpu"  # there is no GPU
+        (tmp_path / "nvidia0").touch()
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+        assert choose_device("auto") == "cpu"
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    with pytest.warns(QuiltWarning, match="CPU is used, as .*: this build has no CUDA device"):
+        assert choose_device("auto") == "cpu"
 
 
 def test_a_list_is_a_gpu_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:

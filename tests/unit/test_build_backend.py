@@ -5,6 +5,7 @@ import importlib.util
 import sysconfig
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
 
@@ -69,7 +70,34 @@ def test_nvcc_comes_from_pypi_only_where_it_is_missing(
 ) -> None:
     monkeypatch.setattr(backend, "TOOLKIT", str(machine / "none"))
     monkeypatch.setattr(backend.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(backend, "GPUS", [str(machine / "nvidia[0-9]*")])
+    (machine / "nvidia0").touch()
     assert any("nvcc" in package for package in backend.cuda_requirements(None))
     assert backend.cuda_requirements({"cmake.define.QUILTMD_CUDA": "OFF"}) == []
     executable(machine, "nvcc")
     assert backend.cuda_requirements(None) == []
+
+
+def test_gpu_code_is_built_where_a_gpu_is_or_where_it_is_asked_for(
+    backend: ModuleType, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = Mock()
+    monkeypatch.setattr("scikit_build_core.build.build_wheel", built)
+
+    def chosen(settings: dict[str, str] | None) -> str:
+        backend.build_wheel("dist", settings)
+        return str(built.call_args.args[1].get("cmake.define.QUILTMD_CUDA", "AUTO"))
+
+    monkeypatch.setattr(backend, "GPUS", [str(machine / "nvidia[0-9]*")])
+    monkeypatch.setattr(backend, "TOOLKIT", str(machine / "none"))
+    monkeypatch.setattr(backend.platform, "machine", lambda: "x86_64")
+    assert chosen(None) == chosen({"cmake.define.QUILTMD_CUDA": "AUTO"}) == "OFF"
+    assert backend.cuda_requirements(None) == []
+    for name in ("ON", "CHECK", "OFF"):
+        assert chosen({"cmake.define.QUILTMD_CUDA": name}) == name
+    assert chosen({"cmake.define.QUILTMD_CUDA_ARCHITECTURES": "80;90"}) == "AUTO"
+    assert backend.cuda_requirements({"cmake.define.QUILTMD_CUDA": "ON"}) != []
+    (machine / "nvidiactl").touch()  # a driver alone
+    assert chosen(None) == "OFF"
+    (machine / "nvidia0").touch()
+    assert chosen(None) == "AUTO"

@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
+from glob import glob
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict
@@ -13,7 +16,7 @@ from pydantic.dataclasses import dataclass
 
 from ..description.checks import user_settings
 from ..description.settings import Ranks, Threads
-from ..errors import QuiltError
+from ..errors import QuiltError, QuiltWarning
 from .core import load_core
 from .hosts import HostEntry, device_of_ranks, in_words
 from .injection import parse_injection
@@ -27,6 +30,8 @@ from .places import (
 )
 from .where import RunHere, RunInWorkers
 from .worker_settings import Workers
+
+_GPU_FILES = ("/dev/nvidia[0-9]*", "/dev/dxg")  # of the driver; the latter in WSL
 
 
 def _check_name(name: str) -> str:
@@ -300,6 +305,7 @@ def choose_device(asked: str, ranks: int = 1) -> str:
     gpus = {gpu.get("ordinal", 0): gpu for gpu in devices() if gpu.get("kind") == "cuda"}
     usable = [ordinal for ordinal, gpu in gpus.items() if gpu.get("usable", True)]
     if asked == "auto" and not usable:
+        _warn_of_unused(gpus)
         return "cpu"
     listed = parse_place(asked).ordinals()
     missing = [ordinal for ordinal in listed if ordinal not in usable]
@@ -315,6 +321,18 @@ def choose_device(asked: str, ranks: int = 1) -> str:
     chosen = listed or usable[:ranks]
     only_first = not listed and len(chosen) == 1 and chosen[0] <= 0
     return "cuda" if only_first else "cuda:" + ",".join(map(str, chosen))
+
+
+def _warn_of_unused(gpus: Mapping[int, Mapping[str, Any]]) -> None:
+    """Warns where the machine has a GPU that cannot be used, and that the user does not hide."""
+    reason = next((gpu["reason"] for gpu in gpus.values() if gpu.get("reason")), None)
+    is_hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")
+    if reason is not None and not is_hidden and any(map(glob, _GPU_FILES)):
+        warnings.warn(
+            f"the CPU is used, as the GPU of this machine cannot be: {reason}",
+            QuiltWarning,
+            stacklevel=2,
+        )
 
 
 def _why_not(asked: str, usable: list[int], reasons: list[str]) -> str:

@@ -6,11 +6,11 @@
 namespace quiltmd {
 namespace {
 
-constexpr const char* kAbsent = "this build of quiltmd has no CUDA device";
+constexpr const char* kAbsent =
+    "this build of quiltmd has no CUDA device: install it where the GPU is, or with "
+    "-C cmake.define.QUILTMD_CUDA=ON";
 
-[[noreturn]] void refuse() {
-  throw Error(std::string("No GPU can be used: ") + kAbsent + "; build it with QUILTMD_CUDA=ON.");
-}
+[[noreturn]] void refuse() { throw Error(std::string("No GPU can be used: ") + kAbsent + "."); }
 
 }  // namespace
 
