@@ -12,6 +12,7 @@ import pytest
 from quiltmd import QuiltError, QuiltWarning
 from quiltmd.commands.information import print_devices
 from quiltmd.engine.execution import Execution, choose_device, is_gpu
+from quiltmd.engine.places import device_in_words
 from quiltmd.engine.where import RunInWorkers
 
 
@@ -34,6 +35,17 @@ def test_one_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Execution("cuda:1").resolve().device == "cuda:1"
     assert is_gpu("cuda:1")
     assert not is_gpu("cpu")
+
+
+def test_many_ranks_in_few_words() -> None:
+    assert device_in_words("cuda:0,1") == "cuda:0,1"
+    few = "ranks:ssh:a/cpu,ssh:a/cpu,ssh:b/cpu"
+    assert device_in_words(few) == few
+    assert device_in_words("ranks:" + ",".join(64 * ["worker:cpu"])) == "ranks:64 x worker:cpu"
+    hosts = [f"ssh:{host}/cuda:{n}" for host in "abc" for n in range(8)]
+    assert device_in_words(f"ranks:{','.join(hosts)}") == (
+        "ranks:ssh:a/cuda:0, ssh:a/cuda:1, ssh:a/cuda:2, ssh:a/cuda:3, 20 others"
+    )
 
 
 def test_the_first_that_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 _DEVICE = "auto|cpu|cuda(?::[0-9]{1,4}(?:,[0-9]{1,4})*)?"
@@ -120,6 +121,20 @@ def parse_device(name: str) -> list[Place]:
     if kind == "ranks" and any(len(place.ordinals()) > 1 for place in places):
         raise ValueError("ranks: has one device for each rank, such as ranks:cuda:0,cuda:1")
     return places
+
+
+def device_in_words(name: str, most: int = 4) -> str:
+    """The name of a device; where it lists more than `most` ranks, with equal neighbours counted.
+
+    Beyond `most` different ones the number of the others.
+    """
+    if not has_rank_on_each(name) or len(parse_device(name)) <= most:
+        return name
+    runs = [(place, len(list(same))) for place, same in groupby(map(str, parse_device(name)))]
+    parts = [f"{count} x {place}" if count > 1 else place for place, count in runs[:most]]
+    if others := sum(count for _, count in runs[most:]):
+        parts.append(f"{others} others")
+    return f"ranks:{', '.join(parts)}"
 
 
 def listed_ranks(name: str) -> int:

@@ -7,6 +7,7 @@ from ..description.alchemy import conditions_of
 from ..description.nonbonded import Nonbonded
 from ..description.system import System
 from ..engine.execution import is_gpu
+from ..engine.places import device_in_words
 from .config import Config
 from .costs import costs
 from .progress import say, warn
@@ -23,7 +24,8 @@ def introduce(config: Config, simulation: Simulation) -> None:
     names = dict.fromkeys(str(found["name"]) for found in about["devices"])
     seed = "" if config.run.only_minimizes() else f"seed {config.integrator.seed}, "
     say(
-        f"{simulation.system.atoms} atoms, {what(config)}, {seed}on {simulation.device} "
+        f"{simulation.system.atoms} atoms, {what(config)}, {seed}on "
+        f"{device_in_words(simulation.device)} "
         f"({', '.join(names)}), {simulation.ranks} rank(s)"
     )
     for words in (cutoffs(config.nonbonded), alchemical(config, simulation.system)):

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..engine.execution import Execution
+from ..engine.places import device_in_words
 from ..errors import QuiltError
 from ..outputs.files import read_file, replace_file
 from .folder import Folder
@@ -40,13 +41,14 @@ class MigrationRequest:
             return
         device = read_file(self._path).decode("utf-8", "replace").strip()
         self._path.unlink()
-        before = simulation.device
+        before = device_in_words(simulation.device)
         try:
             simulation.migrate(device)
         except QuiltError as error:
             warn(f"step {simulation.step}: the run stays on {before}: {error}")
         else:
-            say(f"step {simulation.step}: migrated from {before} to {simulation.device}")
+            after = device_in_words(simulation.device)
+            say(f"step {simulation.step}: migrated from {before} to {after}")
 
 
 def ask_to_migrate(folder: Path, device: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..engine.core import EngineFactory
+from ..engine.places import device_in_words
 from ..outputs.checkpoint import read_latest
 from ..workers.factory import make_engine
 from .config import build_config, merge
@@ -48,5 +49,5 @@ def profile_run(
     state = read_latest(folder.checkpoint)[0].state
     simulation = make_simulation(config, load_system(config)[0], state, engine)
     ranks = "1 rank" if simulation.ranks == 1 else f"{simulation.ranks} ranks"
-    say(f"profiling from step {state.step} on {simulation.device}, {ranks}")
+    say(f"profiling from step {state.step} on {device_in_words(simulation.device)}, {ranks}")
     return run_profiled(simulation, _MANY, stretch=steps)
