@@ -259,7 +259,7 @@ def test_flags_win_over_the_file() -> None:
         (changed("run", cutoff=1.0), r"\[run\] cutoff .*it belongs in \[nonbonded\]"),
         (changed("outputs", dir="x"), r"\[outputs\] is not a known section.*'output'"),
         (changed("nonbonded", cutoff=-1), r"\[nonbonded\] cutoff: .*greater than 0.*-1"),
-        (changed("nonbonded", cutoff="x"), r"\[nonbonded\] cutoff: .*valid number.*'x'"),
+        (changed("nonbonded", cutoff="x"), r"\[nonbonded\] cutoff: must be a number, in nm.*'x'"),
         (changed("nonbonded", cutoff=float("nan")), r"\[nonbonded\] cutoff: .*finite"),
         (changed("nonbonded", pme_order=6), r"\[nonbonded\] pme_order: .*4 or 5"),
         (changed("nonbonded", pme_alpha=3.0), "pme_alpha and pme_grid belong together"),

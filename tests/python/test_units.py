@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import openmm
@@ -16,6 +18,7 @@ from typer.testing import CliRunner
 import quiltmd
 from quiltmd.commands.cli import app
 from quiltmd.description.units import Unit
+from quiltmd.exchange.config import ExchangeConfig
 from quiltmd.running.config import build_config
 
 REGISTRY = pint.UnitRegistry()
@@ -93,7 +96,6 @@ def test_other_units_are_refused_with_the_value(value: Any, said: str) -> None:
 
 def test_every_unit_of_a_setting_is_known_to_openmm_and_pint() -> None:
     from quiltmd.commands.options import _units
-    from quiltmd.exchange.config import ExchangeConfig
     from quiltmd.running.setting_fields import setting_fields
 
     units = {
@@ -219,6 +221,42 @@ def test_a_configuration_has_units() -> None:
         "(found '4 K')"
     )
     assert str(caught.value) == expected
+
+
+def sections(kind: Any) -> Iterator[Any]:
+    """The classes of a configuration, one within the other."""
+    yield kind
+    for field in (getattr(kind, "model_fields", None) or kind.__pydantic_fields__).values():
+        for found in parts_of(field.annotation):
+            if isinstance(found, type) and hasattr(found, "__pydantic_fields__"):
+                yield from sections(found)
+
+
+def parts_of(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for one in get_args(annotation):
+        yield from parts_of(one)
+
+
+NAMED = re.compile(
+    r"(?<![\w/^-])(nm|K|bar|ps|amu|degrees|kJ/mol|s|mol/l|V/nm|1/ps|hours|minutes)(?!\w)"
+)
+OTHERWISE = {
+    "box",  # read_box
+    "k",  # of a restraint, whose kind says the unit
+    *("width", "range", "centres"),  # of a variable
+    "alpha_coulomb",  # the soft core says the unit
+}
+
+
+def test_every_number_of_a_configuration_whose_description_names_a_unit_has_it() -> None:
+    found = {one: None for one in sections(ExchangeConfig)}
+    assert len(found) > 25
+    for one in found:
+        for name, field in one.__pydantic_fields__.items():
+            kind = f"{field.annotation} {field.metadata}"
+            if "float" in kind and NAMED.search(field.description or "") and "Unit(" not in kind:
+                assert name in OTHERWISE, (one, name)
 
 
 def test_options_have_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from ..description.selection import select
 from ..description.settings import OnResume
 from ..description.soft_cores import FORMS, SoftCoreName, SoftCores
 from ..description.system import System
-from ..description.units import Degrees, Nanometres
+from ..description.units import Degrees, Nanometres, Unit
 from ..errors import QuiltError
 from .dual_section import DualSection
 from .dynamics_sections import IntegratorSection
@@ -29,6 +29,9 @@ from .walk_sections import ExpandedSection, SwitchingSection
 
 SECOND_STATES = "second states"
 _Lambdas = tuple[Annotated[float, Field(ge=0, le=1)], ...]
+
+
+_AngleSpring = Annotated[float, Unit("kJ/mol/rad^2")]
 
 
 class BoreschSection(Section):
@@ -42,13 +45,13 @@ class BoreschSection(Section):
     torsions: tuple[Degrees, Degrees, Degrees] = Field(
         description="c-b-a-A, b-a-A-B and a-A-B-C, degrees."
     )
-    k_distance: float = Field(
+    k_distance: Annotated[float, Unit("kJ/mol/nm^2")] = Field(
         default=BoreschRestraint.k_distance, gt=0, description="kJ/mol/nm^2, of 1/2 k x^2."
     )
-    k_angles: tuple[float, float] = Field(
+    k_angles: tuple[_AngleSpring, _AngleSpring] = Field(
         default=(41.84,) * 2, description="kJ/mol/rad^2, of each angle."
     )
-    k_torsions: tuple[float, float, float] = Field(
+    k_torsions: tuple[_AngleSpring, _AngleSpring, _AngleSpring] = Field(
         default=(41.84,) * 3, description="kJ/mol/rad^2, of each torsion."
     )
 

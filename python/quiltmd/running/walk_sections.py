@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from ..description.checks import LAST_STEP
+from ..description.units import Unit
 from .section import Section
 
 
@@ -27,7 +28,7 @@ class ExpandedSection(Section):
     """[alchemy.expanded]: the run moves between all states at random (expanded ensemble)."""
 
     every: int = Field(default=100, ge=1, le=LAST_STEP, description="Steps between moves.")
-    weights: tuple[float, ...] = Field(
+    weights: tuple[Annotated[float, Unit("kJ/mol")], ...] = Field(
         default=(),
         description="Free energies of the states, kJ/mol, which make states equally likely; "
         "default: zero. Wang-Landau changes them.",
