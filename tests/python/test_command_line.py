@@ -13,9 +13,11 @@ from command import quiltmd
 from pydantic import BaseModel
 from rich.console import Console
 from rich.table import Table
+from typer.testing import CliRunner
 
 from quiltmd import QuiltError
 from quiltmd.commands import tables
+from quiltmd.commands.cli import app
 from quiltmd.commands.options import as_options, flag_of
 from quiltmd.engine import execution
 from quiltmd.engine.execution import Execution
@@ -130,6 +132,16 @@ def test_femtoseconds_are_refused(timestep: float) -> None:
 def test_a_short_list_is_not_missing() -> None:
     with pytest.raises(QuiltError, match=r"pme_grid: too few values \(found \[32, 32\]\)"):
         build_config({**RUN, "nonbonded": {"pme_alpha": 3.0, "pme_grid": [32, 32]}})
+
+
+def test_errors_name_options_by_which_settings_are_given(tmp_path: Path) -> None:
+    (tmp_path / "md.mdp").write_text(
+        "integrator = md\nnsteps = 10\nrlist = 1\ntcoupl = V-rescale\ntc-grps = Protein Water\n"
+        "tau-t = 1 1\nref-t = 300 300\n"
+    )
+    given = [str(tmp_path / "md.mdp"), "-p", "a.top", "-c", "a.gro", "--temperature", "305 K"]
+    refused = CliRunner().invoke(app, ["run", *given])
+    assert "leave out --temperature, or leave out [[bath]]" in str(refused.exception)
 
 
 def test_a_bad_grid_is_told_at_once() -> None:

@@ -94,7 +94,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         ({"sigma": [0.3, 0.3], "epsilon": 1.0}, r"sigma has shape \(2,\): .* or 3, one for each"),
         ({"sigma": "wide", "epsilon": 1.0}, "sigma must be a number, in nm"),
         ({"charges": [1.0]}, r"charges has shape \(1,\): .* or 3, one for each"),
-        ({"charges": "plus"}, "charges must be"),
+        ({"charges": "+1"}, "charges must be"),
         ({"constraints": [[0], [1, 2]]}, "system.constraints must be an array of numbers"),
         ({"constraints": [0, 1, 2]}, r"system.constraints has shape \(3,\)"),
     ],

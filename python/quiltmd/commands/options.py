@@ -12,7 +12,8 @@ import functools
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -22,6 +23,7 @@ from pydantic.fields import FieldInfo
 
 from ..description.units import OF_BOX, Unit
 from ..engine.hosts import HostEntry
+from ..errors import QuiltError
 from ..reading.words import natural_number
 from ..running.config import Config
 from ..running.setting_fields import (
@@ -117,6 +119,19 @@ def flag_of(place: Place, config: type[BaseModel] = Config) -> str:
 def as_options(text: str) -> str:
     """The text with the options of settings in place of their keys: "needs --pme-grid"."""
     return re.sub(r"\w+", lambda word: _flag_by_key().get(word[0], word[0]), text)
+
+
+@contextmanager
+def naming_options(settings: Settings) -> Iterator[None]:
+    """Within, errors name settings that options have given by these options."""
+    try:
+        yield
+    except QuiltError as error:
+        text = str(error)
+        for section, key in settings:
+            text = text.replace(f"{key} of [{section}]", flag_of((section, key)))
+        error.args = (text,)
+        raise
 
 
 def _settings(wanted: Iterable[str]) -> Iterable[tuple[Place, FieldInfo]]:

@@ -20,7 +20,7 @@ from ..running.setting_fields import may_change, required_settings
 from ..running.stopping import INTERRUPTED, STOPPED
 from ..workers import mpi
 from .arguments import IndexFile, split_configuration, with_inputs, with_structure
-from .options import Settings, flag_of, with_settings
+from .options import Settings, flag_of, naming_options, with_settings
 
 *_MOST, _LAST = CONTROL_FILES
 _LISTED = 5  # of what a control file asks for and cannot have; `quiltmd info` lists all
@@ -114,10 +114,11 @@ def _start(
     merged = merge(in_file, options if config is not None else with_structure(options))
     if config is None or config.suffix != ".toml":
         _refuse_if_incomplete(merged, source)
-    if "stage" not in merged:
-        return runner.start(build_config(merged, source), overwrite)
-    _refuse_without_effect(merged, options)
-    return stages.start(merged, source, overwrite)
+    with naming_options(options):
+        if "stage" not in merged:
+            return runner.start(build_config(merged, source), overwrite)
+        _refuse_without_effect(merged, options)
+        return stages.start(merged, source, overwrite)
 
 
 def _refuse_if_incomplete(settings: dict[str, Any], source: str) -> None:

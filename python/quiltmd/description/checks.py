@@ -62,7 +62,8 @@ def numbers(name: str, value: npt.ArrayLike, wanted: str, unit: str = "") -> npt
         masked.
     """
     try:
-        array = np.asarray(in_unit(name, value, unit) if unit else value)
+        has_unit = unit and not _is_quoted_number(value)
+        array = np.asarray(in_unit(name, value, unit) if has_unit else value)
     except ValueError:  # rows of different lengths
         array = np.array(None)
     if array.dtype.kind not in "fiu" and array.size:
@@ -174,7 +175,7 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
     QuiltError
         If it is none.
     """
-    number = in_unit(name, value, unit) if unit else value
+    number = in_unit(name, value, unit) if unit and not _is_quoted_number(value) else value
     if isinstance(number, bool | str):
         number = None
     try:
@@ -185,6 +186,14 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
         wanted = Unit(unit).wanted if unit else "a number"
         raise QuiltError(f"{name} must be {wanted}, not {value!r}")
     return real
+
+
+def _is_quoted_number(value: Any) -> bool:
+    """Whether a value is the text of a number without a unit, which may be meant in any unit."""
+    try:
+        return isinstance(value, str) and math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def any_case(annotation: Any, value: Any) -> Any:
