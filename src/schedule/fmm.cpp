@@ -26,7 +26,9 @@ class Levels : ThroughMessages {
       : ThroughMessages(schedule, work, view),
         memory_(memory),
         levels_(shares_, memory.levels, static_cast<int>(view.plans.size()), memory.reach().x),
-        margin_(work.setup.group_radii.any + work.setup.ages.limit.back()) {}
+        margin_(work.setup.group_radii.any + work.setup.ages.limit.back()),
+        alone_(view.ranks == 1 && work.device.capabilities().records),
+        above_(alone_ && work.setup.external.empty() ? Stream::kHalo : Stream::kMain) {}
 
   LongRangeTasks add() {
     const std::vector<TaskId> charged_planes = charges();
@@ -35,27 +37,34 @@ class Levels : ThroughMessages {
       near.push_back(task("window", {}, [&device = device_, &m = memory_, margin = margin_](Post&) {
         device.launch(m.find_window(margin));
       }));
-    const TaskId restricted =
-        task("restrict", near, [&device = device_, &m = memory_, x = block_.x](Post&) {
-          device.launch(m.restrict_charges(x));
+    const TaskId restricted = task_above(
+        "restrict", near, [&device = device_, &m = memory_, x = block_.x](Stream stream) {
+          device.launch(m.restrict_charges(x), stream);
         });
     const TaskId stencil = task("stencil", near,
                                 [&device = device_, &m = memory_, x = block_.x, e = own_energies()](
                                     Post&) { device.launch(m.convolve_level(x, e)); });
     const Energies of_all = view_.rank == 0 ? energies_ : Energies::kSkip;
-    const TaskId upper =
-        task("levels", coarse(restricted), [&device = device_, &m = memory_, e = of_all](Post&) {
-          device.launch(m.sum_upper_levels(e));
-        });
+    const TaskId upper = task_above("levels", coarse(restricted),
+                                    [&device = device_, &m = memory_, e = of_all](Stream stream) {
+                                      device.launch(m.sum_upper_levels(e), stream);
+                                    });
     const TaskId prolonged =
         task("prolong", {stencil, upper},
              [&device = device_, &m = memory_, x = block_.x, e = own_energies()](Post&) {
                device.launch(m.prolong_potential(x, e));
              });
-    return {charged(charged_planes), gather(prolonged)};
+    LongRangeTasks tasks{charged(charged_planes), gather(prolonged)};
+    if (alone_) tasks.convolved = stencil;
+    return tasks;
   }
 
  private:
+  TaskId task_above(const char* name, std::vector<TaskId> after,
+                    std::function<void(Stream)> launch) {
+    return s_.add({name_of(name), Priority::kLongRange, above_, std::move(after),
+                   [launch = std::move(launch), stream = above_](Post&) { launch(stream); }});
+  }
   // Sends and receives the parts; what comes is read after `own`, and after all that had been sent of it.
   std::vector<TaskId> exchange(const char* out, const char* in, Edge edge,
                                const std::vector<TaskId>& own, void* grid,
@@ -87,6 +96,9 @@ class Levels : ThroughMessages {
   FmmMemory& memory_;
   const FmmShares levels_;
   const double margin_;  // nm: how far atoms may stick out of their patches
+  const bool alone_;     // on a GPU
+  // Of the levels above, beside the stencil of level 0 where no message comes on it.
+  const Stream above_;
 };
 
 }  // namespace
@@ -123,6 +135,13 @@ void FmmSum::set_plan(const RankPlan& plan) {
 std::vector<Edge> FmmSum::edges() const {
   const auto [charges, near, level, potential] = edges_of(MeshOf::kCharges);
   return {charges, near, level, kPassedLevel, potential};
+}
+
+// The chain of its kernels is longer than that of PME, and decides for more atoms (benchmarks/notes/fmm.md).
+PairsAlone FmmSum::pairs_alone() const {
+  const int atoms = setup_.system.atom_count();
+  if (atoms < 12000 || atoms >= 200000) return {0, 1, Placing::kInTurn};
+  return {1, 1, Placing::kByUrgency};
 }
 
 LongRangeTasks FmmSum::add(Schedule& schedule, const RankView& view, Energies energies) {

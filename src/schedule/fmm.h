@@ -18,6 +18,7 @@ class FmmSum final : public LongRangeSum {
   void set_plan(const RankPlan& plan) override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
+  PairsAlone pairs_alone() const override;
   size_t bytes() const override { return memory_->bytes(); }
 
  private:

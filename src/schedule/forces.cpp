@@ -77,8 +77,8 @@ std::vector<PartOfWork> parts_beside_peers(const LongRangeTasks& sum) {
           {{0.4, 1}, Stream::kSide, sum.convolved}};
 }
 
-std::vector<PartOfWork> parts_beside_nobody(const LongRangeTasks& sum, int atoms) {
-  const auto [at_once, with_charges, placing] = pairs_alone(atoms);
+std::vector<PartOfWork> parts_beside_nobody(const LongRangeTasks& sum, const PairsAlone& alone) {
+  const auto [at_once, with_charges, placing] = alone;
   std::vector<PartOfWork> parts{{{0, at_once}, Stream::kBoundary, {}},
                                 {{at_once, with_charges}, Stream::kSide, sum.charged},
                                 {{with_charges, 1}, Stream::kBoundary, sum.convolved}};
@@ -342,9 +342,9 @@ class ForceTasks {
 
   void add_in_parts(const Piece& piece) {
     const Work& work = *piece.work;
-    const int atoms = m_.setup.system.atom_count();
-    for (const PartOfWork& part :
-         view_.ranks > 1 ? parts_beside_peers(*sum_) : parts_beside_nobody(*sum_, atoms)) {
+    for (const PartOfWork& part : view_.ranks > 1
+                                      ? parts_beside_peers(*sum_)
+                                      : parts_beside_nobody(*sum_, m_.long_range->pairs_alone())) {
       std::vector<TaskId> after = piece.waits_for();
       if (part.after) after.push_back(*part.after);
       added_.push_back(s_.add({work.name,
@@ -377,16 +377,9 @@ class ForceTasks {
 
 }  // namespace
 
-PairsAlone pairs_alone(int atoms) {
-  if (atoms < 12000) return {0, 1, Placing::kInTurn};
-  if (atoms < 70000) return {1, 1, Placing::kByUrgency};
-  if (atoms < 200000) return {0.15, 0.5, Placing::kInTurn};
-  return {0, std::clamp(47000.0 / atoms, 0.1, 0.5), Placing::kInTurn};
-}
-
 void set_placing(Device& device, const RankMemory& memory, const RankView& view) {
   const bool alone = view.ranks == 1 && memory.long_range;
-  device.set_placing(alone ? memory.long_range->placing_alone() : Placing::kInTurn);
+  device.set_placing(alone ? memory.long_range->pairs_alone().placing : Placing::kInTurn);
 }
 
 Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,

@@ -17,15 +17,7 @@ enum class Reach { kAll, kShort };
 Schedule force_schedule(RankMemory& memory, const RankView& view, Accumulators before, Reach reach,
                         Energies energies, Follows follows = Follows::kStep);
 
-// How interior pairs of this number of atoms are divided on one GPU (benchmarks/notes/work-queue.md). Lists up to one
-// fraction are evaluated at once, beside bonded terms and spreading; those up to another when charges are spread; the
-// rest when the inverse transform of the mesh has found room. And how kernels of such a step find room.
-struct PairsAlone {
-  double at_once, with_charges;
-  Placing placing;
-};
-PairsAlone pairs_alone(int atoms);
-// Has the device record steps of this rank accordingly.
+// Has the device record steps of this rank as its long-range sum has kernels placed.
 void set_placing(Device& device, const RankMemory& memory, const RankView& view);
 
 }  // namespace quiltmd

@@ -24,6 +24,14 @@ struct LongRangeTasks {
   std::optional<TaskId> convolved = {};
 };
 
+// How interior pairs are divided on one GPU (benchmarks/notes/work-queue.md). Lists up to one fraction are evaluated at
+// once, beside bonded terms and spreading; those up to another when charges are spread; the rest when what follows
+// `convolved` has found room. And how kernels of such a step find room.
+struct PairsAlone {
+  double at_once, with_charges;
+  Placing placing;
+};
+
 class LongRangeSum : public Rebuilt {
  public:
   // The box of the patch grid holds from here on; and that of the conditions, which a barostat has changed on
@@ -37,8 +45,7 @@ class LongRangeSum : public Rebuilt {
   virtual std::vector<Edge> edges() const = 0;
   // Forces on owned atoms into SlotMemory::long_range, energies into theirs.
   virtual LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) = 0;
-  // How a rank by itself records steps with this sum.
-  virtual Placing placing_alone() const { return Placing::kInTurn; }
+  virtual PairsAlone pairs_alone() const { return {0, 1, Placing::kInTurn}; }
   // Called before and after ranks whose kernels reach each other exchange addresses.
   virtual void offer(const RankView&, Mailboxes&) {}
   virtual void join(const RankView&, const Mailboxes&) {}

@@ -8,7 +8,6 @@
 #include <algorithm>
 
 #include "computes/long_range/pme/setup.h"
-#include "schedule/forces.h"
 #include "schedule/mesh_tasks.h"
 
 namespace quiltmd {
@@ -246,6 +245,13 @@ void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
 
 }  // namespace
 
+PairsAlone pairs_beside_mesh(int atoms) {
+  if (atoms < 12000) return {0, 1, Placing::kInTurn};
+  if (atoms < 70000) return {1, 1, Placing::kByUrgency};
+  if (atoms < 200000) return {0.15, 0.5, Placing::kInTurn};
+  return {0, std::clamp(47000.0 / atoms, 0.1, 0.5), Placing::kInTurn};
+}
+
 PmeSum::PmeSum(const Setup& setup, const SlotMemory& slots) : setup_(setup), device_(slots.device) {
   for (const MeshSettings& mesh : meshes_of(setup.nonbonded))
     all_.push_back(&meshes.emplace_back(slots, mesh));
@@ -301,7 +307,7 @@ LongRangeTasks PmeSum::add(Schedule& schedule, const RankView& view, Energies en
   return sum;
 }
 
-Placing PmeSum::placing_alone() const { return pairs_alone(setup_.system.atom_count()).placing; }
+PairsAlone PmeSum::pairs_alone() const { return pairs_beside_mesh(setup_.system.atom_count()); }
 
 // The products of the change of charges with itself and with the charges: the energy is quadratic in lambda.
 // The potential is that of the change: the grid rounds each charge, and that of all charges has the sum of

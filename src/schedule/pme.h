@@ -11,6 +11,9 @@
 
 namespace quiltmd {
 
+// Of a system of so many atoms.
+PairsAlone pairs_beside_mesh(int atoms);
+
 class PmeSum final : public LongRangeSum {
  public:
   PmeSum(const Setup& setup, const SlotMemory& slots);
@@ -22,7 +25,7 @@ class PmeSum final : public LongRangeSum {
   std::vector<Work> rebuild_work() override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
-  Placing placing_alone() const override;
+  PairsAlone pairs_alone() const override;
   void offer(const RankView& view, Mailboxes& mailboxes) override;
   void join(const RankView& view, const Mailboxes& mailboxes) override;
   size_t bytes() const override;

@@ -21,6 +21,7 @@
 #include "runtime/collect.h"
 #include "runtime/link_finder.h"
 #include "runtime/rank.h"
+#include "schedule/pme.h"
 #include "transport/local/local_transport.h"
 #include "watched_device.h"
 
@@ -777,7 +778,8 @@ void interior_pairs_come_in_parts() {
 
 // So are those of many atoms on one GPU.
 void interior_pairs_come_in_parts_on_one_gpu() {
-  CHECK(pairs_alone(1060110).at_once == 0 && pairs_alone(1060110).with_charges == 0.1);
+  CHECK(pairs_beside_mesh(1060110).at_once == 0);
+  CHECK(pairs_beside_mesh(1060110).with_charges == 0.1);
   Prepared p = prepare(kScenarios[0], true);
   const RankView view = views_of(p, 1)[0];
   const std::vector<Task> few = interior_pairs(p, view, Follows::kStep);
@@ -792,6 +794,28 @@ void interior_pairs_come_in_parts_on_one_gpu() {
   CHECK(parts[0].name == "pairs.interior" && parts[1].name == "pairs.interior pme.spread" &&
         parts[2].name == "pairs.interior pme.lines");
   CHECK(parts[0].stream != parts[1].stream && parts[1].stream != parts[2].stream);
+}
+
+// With the fast multipole method they begin at once; and its levels above the first are summed beside level 0.
+void levels_run_beside_each_other_on_one_gpu() {
+  Scenario scenario = kScenarios[0];
+  scenario.fmm = true;
+  Prepared p = prepare(scenario, true);
+  p.setup.system.masses.resize(90000, 12.0);
+  const RankView view = views_of(p, 1)[0];
+  const std::vector<Task> pairs = interior_pairs(p, view, Follows::kStep);
+  CHECK(pairs.size() == 1 && pairs[0].name == "pairs.interior");
+  NullDevice device;
+  RankMemory memory(p.setup, device);
+  memory.set_plan(view);
+  CHECK(memory.long_range->pairs_alone().placing == Placing::kByUrgency);
+  const Schedule s = force_schedule(memory, view, Accumulators::kClear, Reach::kAll,
+                                    Energies::kSkip, Follows::kStep);
+  std::map<std::string, Stream> streams;
+  for (const Task& task : s.tasks()) streams[task.name] = task.stream;
+  CHECK(streams.at("fmm.stencil") == Stream::kMain);
+  CHECK(streams.at("fmm.restrict") == Stream::kHalo && streams.at("fmm.levels") == Stream::kHalo);
+  CHECK(streams.at("fmm.prolong") == Stream::kMain);
 }
 
 // In recorded steps with PME on one GPU, of as many atoms as the chain of the long-range sum decides for, it finds
@@ -863,6 +887,7 @@ int main() {
        {"proxies are waited for", proxies_are_waited_for},
        {"interior pairs come in parts", interior_pairs_come_in_parts},
        {"interior pairs come in parts on one GPU", interior_pairs_come_in_parts_on_one_gpu},
+       {"levels run beside each other on one GPU", levels_run_beside_each_other_on_one_gpu},
        {"placing is by urgency where the chain decides",
         placing_is_by_urgency_where_the_chain_decides},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},

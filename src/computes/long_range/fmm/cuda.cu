@@ -159,7 +159,7 @@ void sum_upper_levels(const SumUpperLevels& op, CudaContext& context) {
   for (int l = 1; l < levels.count; ++l)
     restrict_planes(levels, op.window, l + 1, op.charges + levels.begin(l),
                     op.charges + levels.begin(l + 1), 0, levels.points(l + 1).x, context);
-  levels.is_open() ? sum_open_top(op, context) : sum_top(op, context);
+  sum_top(op, context);
   for (int l = levels.count - 1; l >= 1; --l) {
     const Int3 n = levels.points(l);
     const GpuSweep sweep{levels,

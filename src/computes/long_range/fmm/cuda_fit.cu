@@ -98,6 +98,39 @@ __global__ void __launch_bounds__(kWarp* kFitParts)
   if (lane == 0) take_mean(op, part, sum);
 }
 
+// The potential of the top level at each difference of two of its points, and its derivatives by strain, in units of
+// 2^-L: a warp for each, whose lanes go along the waves.
+__global__ void __launch_bounds__(kFitThreads)
+    fit_pairs(const __grid_constant__ FitStencil op, int waves, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const Int3 n = op.levels.points(op.levels.count);
+  const int index = blockIdx.x * kWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  if (index >= n.x * n.y * n.z) return;
+  const int row = index / n.z, along_z = n.z / 2 + 1;
+  const Int3 at{row / n.y, row % n.y, index % n.z};
+  double parts[kFitParts] = {};
+  for (int w = lane; w < waves; w += kWarp) {
+    const int k = w % along_z, line = w / along_z;
+    const double turns = static_cast<double>(line / n.y * at.x) / n.x +
+                         static_cast<double>(line % n.y * at.y) / n.y +
+                         static_cast<double>(k * at.z) / n.z;
+    const double cosine = (k == 0 || 2 * k == n.z ? 1 : 2) * cospi(2 * turns);
+    parts[0] += cosine * op.waves[w].value;
+#pragma unroll
+    for (int p = 0; p < Symmetric::kParts; ++p) parts[1 + p] += cosine * op.waves[w].strain[p];
+  }
+  for (double& part : parts) part = sum_of_lanes(part);
+  const Int3 turned{lane & 1, lane >> 1 & 1, lane >> 2 & 1};  // the image of a lane
+  for (int d = 0; d < 3; ++d)
+    if (lane >= 8 || (turned[d] && at[d] == 0)) return;
+  const int place =
+      op.of_pairs.place({at.x - turned.x * n.x, at.y - turned.y * n.y, at.z - turned.z * n.z});
+  for (int k = 0; k < kFitParts; ++k)
+    op.pair_values[int64_t{k} * op.of_pairs.size() + place] =
+        static_cast<float>(ldexp(parts[k], op.levels.count));
+}
+
 }  // namespace
 
 void fit_stencil(const FitStencil& op, CudaContext& context) {
@@ -112,8 +145,10 @@ void fit_stencil(const FitStencil& op, CudaContext& context) {
   launch(context, shape(blocks_for(of_rows, kFitThreads)), fit_rows, op, of_rows);
   launch(context, shape(of_unknowns), fit_products, op);
   launch(context, shape(of_unknowns), fit_numbers, op);
-  if (waves > 0)
-    launch(context, {FitStencil::kName, 1, kWarp * kFitParts, 0, Start::kEarly}, fit_mean, op);
+  if (op.levels.is_open()) return;
+  launch(context, {FitStencil::kName, 1, kWarp * kFitParts, 0, Start::kEarly}, fit_mean, op);
+  const auto pairs = static_cast<int>(op.levels.size(op.levels.count));
+  launch(context, shape(blocks_for(pairs, kWarps)), fit_pairs, op, waves);
 }
 
 }  // namespace quiltmd

@@ -27,8 +27,6 @@ void convolve_charges(const GpuSweep& sweep, CudaContext& context);
 // Adds the virial to the energies.
 void add_virial(const GpuSweep& sweep, CudaContext& context);
 void find_window(const FindWindow& op, CudaContext& context);
-// In a periodic box, and in an open cell.
 void sum_top(const SumUpperLevels& op, CudaContext& context);
-void sum_open_top(const SumUpperLevels& op, CudaContext& context);
 
 }  // namespace quiltmd

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The top of the fast multipole method on a GPU: one block transforms the few hundred points dimension by
-// dimension, each by its plain sum, in double precision.
+// The top level of the fast multipole method on a GPU: a table of the potential that a charge makes at every distance,
+// times all charges. A block makes a row of potentials along z of the charges around the atoms; it keeps their rows
+// and those of the table in shared memory, as many at once as fit. A thread makes eight points, so that a four of
+// charges and a four of numbers make 32 multiply-adds.
+//
+// Every point is summed in an order that the grid alone fixes: which rows of charges a thread adds depends on where
+// they are on the grid, and it adds them in the order of the window, beyond which charges are zero.
+#include <algorithm>
+#include <cmath>
+
 #include "computes/long_range/fmm/cuda_kernels.h"
-#include "computes/long_range/pme/divider.cuh"
 #include "device/cuda/launch.h"
 #include "device/cuda/warp.cuh"
 #include "math/fixed.h"
@@ -10,156 +17,197 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kTopThreads = 512;
+constexpr int kFour = 4, kEight = 8;
+constexpr int kEights = 4;                 // of a block
+constexpr int kSharesX = 4, kSharesY = 8;  // of the rows of charges
+constexpr int kTopThreads = kSharesX * kSharesY * kEights;
+constexpr int kRow = kEights * kEight;  // points of a block
+constexpr int kFours = 3072;            // of charges and numbers that are kept
+static_assert(kSharesY * kEights == kWarp);
 
-struct TopShape {
-  Int3 n;
-  int waves_z, waves;  // those of a real transform
-  Divider by_y, by_waves_z, by_z;
+// A row of charges and that of the numbers which they meet, in fours.
+struct TopRow {
+  int charges, numbers;  // an odd number of the latter, so that threads read different banks
 
-  explicit TopShape(Int3 points)
-      : n(points),
-        waves_z(points.z / 2 + 1),
-        waves(points.x * points.y * waves_z),
-        by_y(points.y),
-        by_waves_z(waves_z),
-        by_z(points.z) {}
-  size_t bytes() const {
-    return sizeof(double2) * static_cast<size_t>(2 * waves + n.x + n.y + n.z);
+  QMD_HD explicit TopRow(int points)
+      : charges((points + kFour - 1) / kFour), numbers((charges + kRow / kFour) | 1) {}
+  QMD_HD int fours() const { return charges + numbers; }
+};
+
+// Rows of charges that are kept at once: `count` places of the window from `first` on, along x and y.
+struct TopRows {
+  int first_x, first_y, count_x, count_y;
+};
+
+extern __shared__ float4 top_memory[];
+
+struct TopBlock {
+  const SumUpperLevels& op;
+  const LevelWindow& window;
+  TopRow row;
+  Int3 place;  // in the window: of the row's first point
+  int part;
+  float4 *charges, *numbers;  // of the rows that are kept
+
+  __device__ __forceinline__ int64_t point(int x, int y) const {
+    return (static_cast<int64_t>(window.point(0, x)) * window.points.y + window.point(1, y)) *
+           window.points.z;
   }
 };
 
-extern __shared__ double2 top_memory[];
-
-// exp(-2 pi i k/n), k = 0 .. n - 1
-__device__ __forceinline__ void fill_roots(double2* roots, int n) {
-  for (int k = threadIdx.x; k < n; k += blockDim.x) {
-    double sine, cosine;
-    sincospi(2.0 * k / n, &sine, &cosine);
-    roots[k] = {cosine, -sine};
+// Threads side by side fetch a row.
+__device__ __forceinline__ void fetch(const TopBlock& b, const TopRows& rows) {
+  constexpr int kColumns = 16, kAtOnce = kTopThreads / kColumns;
+  const StencilShape& shape = b.op.of_pairs.shape;
+  const int32_t* const charges = b.op.charges + b.op.levels.begin(b.op.levels.count);
+  const float* const table = b.op.of_pairs.values + int64_t{b.part} * shape.size();
+  const int column = threadIdx.x % kColumns;
+  int x = 0, y = threadIdx.x / kColumns;
+  for (int r = y; r < rows.count_x * rows.count_y; r += kAtOnce) {
+    while (y >= rows.count_y) {
+      y -= rows.count_y;
+      ++x;
+    }
+    const int from_x = rows.first_x + x, from_y = rows.first_y + y;
+    for (int k = column; k < b.row.numbers; k += kColumns) {
+      const int along = b.place.z + kFour * (k - b.row.charges);
+      const bool is_there =
+          along >= -shape.before() && along + kFour <= shape.width() - shape.before();
+      const int at = shape.place({b.place.x - from_x, b.place.y - from_y, along});
+      b.numbers[r * b.row.numbers + k] =
+          is_there ? *reinterpret_cast<const float4*>(table + at) : float4{0, 0, 0, 0};
+    }
+    const int32_t* const from = charges + b.point(from_x, from_y);
+    float* const to = reinterpret_cast<float*>(b.charges + r * b.row.charges);
+    for (int z = column; z < kFour * b.row.charges; z += kColumns)
+      to[z] = z < b.window.count.z ? __int2float_rn(from[b.window.point(2, z)]) : 0.0f;
+    y += kAtOnce;
   }
 }
 
-// The sum over m of values[m * stride] roots[k m], forward or, with conjugate roots, back.
-template <bool kBack>
-__device__ __forceinline__ double2 transformed(const double2* values, int stride,
-                                               const double2* roots, int n, int k) {
-  double2 sum{0, 0};
-  int turn = 0;
-  for (int m = 0; m < n; ++m) {
-    const double2 v = values[m * stride];
-    const double re = roots[turn].x, im = kBack ? -roots[turn].y : roots[turn].y;
-    sum.x = fma(v.x, re, fma(-v.y, im, sum.x));
-    sum.y = fma(v.x, im, fma(v.y, re, sum.y));
-    turn += k;
-    if (turn >= n) turn -= n;
+// Four charges times the numbers of eight points: three fours of them in a row.
+__device__ __forceinline__ void add_four(float4 charge, const float4& low, const float4& middle,
+                                         const float4& high, float* sums) {
+  const float number[3 * kFour] = {low.x,    low.y,    low.z,  low.w,  middle.x, middle.y,
+                                   middle.z, middle.w, high.x, high.y, high.z,   high.w};
+#pragma unroll
+  for (int j = 0; j < kEight; ++j) {
+    sums[j] = __fmaf_rn(charge.x, number[kFour + j], sums[j]);
+    sums[j] = __fmaf_rn(charge.y, number[kFour + j - 1], sums[j]);
+    sums[j] = __fmaf_rn(charge.z, number[kFour + j - 2], sums[j]);
+    sums[j] = __fmaf_rn(charge.w, number[kFour + j - 3], sums[j]);
   }
+}
+
+__device__ __forceinline__ void add_row(const TopBlock& b, int r, int eight, float* sums) {
+  const float4* const charges = b.charges + r * b.row.charges;
+  const float4* const numbers =
+      b.numbers + r * b.row.numbers + b.row.charges + kEight / kFour * eight;
+  float4 high = numbers[1], middle = numbers[0];
+  for (int k = 0; k < b.row.charges; ++k) {
+    const float4 low = numbers[-1 - k];
+    add_four(charges[k], low, middle, high, sums);
+    high = middle;
+    middle = low;
+  }
+}
+
+// Those of the rows that are this thread's, in the order of the window.
+__device__ __forceinline__ void add_rows(const TopBlock& b, const TopRows& rows, float* sums) {
+  const int eight = threadIdx.x % kEights, share = threadIdx.x / kEights;
+  const int of_x = share / kSharesY, of_y = share % kSharesY;
+  const int begin = b.window.point(1, rows.first_y);
+  const int ahead = min(rows.count_y, b.window.points.y - begin);  // before the grid begins anew
+  for (int x = 0; x < rows.count_x; ++x) {
+    if (b.window.point(0, rows.first_x + x) % kSharesX != of_x) continue;
+    int y = (of_y - begin) & (kSharesY - 1);
+    if (y >= ahead) y = ahead + of_y;
+    while (y < rows.count_y) {
+      add_row(b, x * rows.count_y + y, eight, sums);
+      const bool is_ahead = y < ahead;
+      y += kSharesY;
+      if (is_ahead && y >= ahead) y = ahead + of_y;
+    }
+  }
+}
+
+// Of one point of the row for each thread of the first warp.
+__device__ __forceinline__ float sum_of_shares(const float* sums) {
+  __shared__ float of_warps[kSharesX][kRow];
+  const int lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
+#pragma unroll
+  for (int j = 0; j < kEight; ++j) {
+    float sum = sums[j];
+    for (int step = kEights; step < kWarp; step *= 2) sum += __shfl_xor_sync(kAllLanes, sum, step);
+    if (lane < kEights) of_warps[warp][kEight * lane + j] = sum;
+  }
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int w = 0; w < kSharesX; ++w) sum += of_warps[w][lane];
   return sum;
 }
 
-// Calls f(place, x, y, z) for the points of a grid of `depth` along z, then waits for all threads.
-template <class F>
-__device__ __forceinline__ void over_top(const TopShape& s, int depth, Divider by_depth, F f) {
-  for (int i = threadIdx.x; i < s.n.x * s.n.y * depth; i += blockDim.x) {
-    const int row = by_depth(i), x = s.by_y(row);
-    f(i, x, row - x * s.n.y, i - row * depth);
-  }
-  __syncthreads();
-}
-
-// Transforms along x and y from one array to the other and back again.
-template <bool kBack>
-__device__ __forceinline__ void transform_along_y(const TopShape& s, const double2* from,
-                                                  double2* to, const double2* roots) {
-  over_top(s, s.waves_z, s.by_waves_z, [&](int i, int x, int y, int k) {
-    to[i] = transformed<kBack>(from + x * s.n.y * s.waves_z + k, s.waves_z, roots, s.n.y, y);
-  });
-}
-template <bool kBack>
-__device__ __forceinline__ void transform_along_x(const TopShape& s, const double2* from,
-                                                  double2* to, const double2* roots) {
-  const int plane = s.n.y * s.waves_z;
-  over_top(s, s.waves_z, s.by_waves_z, [&](int i, int x, int y, int k) {
-    to[i] = transformed<kBack>(from + y * s.waves_z + k, plane, roots, s.n.x, x);
-  });
-}
-
-// Number of waves of the complex transform that one wave of a real transform represents.
-__device__ __forceinline__ int times_of(int k, int nz) { return k == 0 || 2 * k == nz ? 1 : 2; }
-
-__device__ __forceinline__ void add_virial_of_top(const TopShape& s, const SumUpperLevels& op,
-                                                  const double2* spectrum) {
-  long long sums[Symmetric::kParts] = {};
-  over_top(s, s.waves_z, s.by_waves_z, [&](int i, int, int, int k) {
-    const double2 v = spectrum[i];
-    const double square = 0.5 * times_of(k, s.n.z) * (v.x * v.x + v.y * v.y);
-#pragma unroll
-    for (int part = 0; part < Symmetric::kParts; ++part)
-      sums[part] -= to_fixed(op.waves[i].strain[part] * square, kEnergyScale);
-  });
-#pragma unroll
-  for (int part = 0; part < Symmetric::kParts; ++part) {
-    const long long sum = warp_sum(sums[part]);
-    if (threadIdx.x % kWarp == 0) add_fixed(op.energy + kVirial + part, sum);
-  }
-}
-
+// A block for each place of a row in the window, and in a third dimension for the potential and each part of the
+// virial.
 __global__ void __launch_bounds__(kTopThreads)
-    top_kernel(const __grid_constant__ SumUpperLevels op, const __grid_constant__ TopShape s,
-               LaunchTimes* times) {
+    top_kernel(const __grid_constant__ SumUpperLevels op, int fours, LaunchTimes* times) {
   const Timed timed(times);
-  double2 *const a = top_memory, *const b = a + s.waves;
-  double2 *const roots_x = b + s.waves, *const roots_y = roots_x + s.n.x,
-                 *const roots_z = roots_y + s.n.y;
-  fill_roots(roots_x, s.n.x);
-  fill_roots(roots_y, s.n.y);
-  fill_roots(roots_z, s.n.z);
   wait_for_previous();
   release_next();
-  const int64_t begin = op.levels.begin(op.levels.count);
-  double* const charges = reinterpret_cast<double*>(b);
-  over_top(s, s.n.z, s.by_z,
-           [&](int i, int, int, int) { charges[i] = op.charges[begin + i] / kChargeScale; });
-  over_top(s, s.waves_z, s.by_waves_z, [&](int i, int x, int y, int k) {
-    const double* const row = charges + (x * s.n.y + y) * s.n.z;
-    double2 sum{0, 0};
-    int turn = 0;
-    for (int z = 0; z < s.n.z; ++z) {
-      sum.x = fma(row[z], roots_z[turn].x, sum.x);
-      sum.y = fma(row[z], roots_z[turn].y, sum.y);
-      turn += k;
-      if (turn >= s.n.z) turn -= s.n.z;
+  // In a periodic box all points, so that the order does not depend on the window.
+  const FmmWindow* const of_zero = op.levels.is_open() ? op.window : nullptr;
+  const LevelWindow window(op.levels, of_zero, op.levels.count);
+  const Int3 n = window.points, count = window.count;
+  const int x = static_cast<int>(blockIdx.x) / n.y;
+  const Int3 place{x, static_cast<int>(blockIdx.x) - x * n.y, kRow * static_cast<int>(blockIdx.y)};
+  if (place.x >= count.x || place.y >= count.y || place.z >= count.z) return;
+  const TopRow row(count.z);
+  const int most = fours / row.fours();
+  const TopBlock block{op,
+                       window,
+                       row,
+                       place,
+                       static_cast<int>(blockIdx.z),
+                       top_memory,
+                       top_memory + most * row.charges};
+  const int step_y = min(count.y, most), step_x = max(1, most / count.y);
+  float sums[kEight] = {};
+  for (int at_x = 0; at_x < count.x; at_x += step_x)
+    for (int at_y = 0; at_y < count.y; at_y += step_y) {
+      const TopRows rows{at_x, at_y, min(step_x, count.x - at_x), min(step_y, count.y - at_y)};
+      __syncthreads();
+      fetch(block, rows);
+      __syncthreads();
+      add_rows(block, rows, sums);
     }
-    a[i] = sum;
-  });
-  transform_along_y<false>(s, a, b, roots_y);
-  transform_along_x<false>(s, b, a, roots_x);
-  if (op.energy) add_virial_of_top(s, op, a);
-  over_top(s, s.waves_z, s.by_waves_z, [&](int i, int, int, int) {
-    const double value = op.waves[i].value;
-    a[i] = {value * a[i].x, value * a[i].y};
-  });
-  transform_along_x<true>(s, a, b, roots_x);
-  transform_along_y<true>(s, b, a, roots_y);
-  over_top(s, s.n.z, s.by_z, [&](int i, int x, int y, int z) {
-    const double2* const row = a + (x * s.n.y + y) * s.waves_z;
-    double sum = 0;
-    int turn = 0;
-    for (int k = 0; k < s.waves_z; ++k) {
-      sum += times_of(k, s.n.z) * (row[k].x * roots_z[turn].x + row[k].y * roots_z[turn].y);
-      turn += z;
-      if (turn >= s.n.z) turn -= s.n.z;
-    }
-    op.potential[begin + i] = static_cast<float>(sum);
-  });
+  const float sum = sum_of_shares(sums);
+  if (threadIdx.x >= kWarp) return;
+  const int z = place.z + static_cast<int>(threadIdx.x);
+  const bool is_there = z < count.z;
+  const int64_t own = op.levels.begin(op.levels.count) + block.point(place.x, place.y) +
+                      (is_there ? window.point(2, z) : 0);
+  const double scale = ldexp(1 / kChargeScale, -op.levels.count);
+  if (block.part == 0) {
+    if (is_there) op.potential[own] = static_cast<float>(scale * sum);
+    return;
+  }
+  const double virial = is_there ? -0.5 * scale / kChargeScale * op.charges[own] * sum : 0;
+  const long long total = warp_sum(to_fixed(virial, kEnergyScale));
+  if (threadIdx.x == 0) add_fixed(op.energy + kVirial + block.part - 1, total);
 }
 
 }  // namespace
 
 void sum_top(const SumUpperLevels& op, CudaContext& context) {
-  const TopShape shape(op.levels.points(op.levels.count));
-  launch(context, {SumUpperLevels::kName, 1, kTopThreads, shape.bytes(), Start::kEarly}, top_kernel,
-         op, shape);
+  const Int3 n = op.levels.points(op.levels.count);
+  const TopRow longest(n.z);
+  const int fours = std::max(longest.fours(), std::min(kFours, n.x * n.y * longest.fours()));
+  LaunchShape shape{SumUpperLevels::kName, static_cast<unsigned>(n.x * n.y), kTopThreads,
+                    sizeof(float4) * static_cast<size_t>(fours), Start::kEarly};
+  shape.blocks_y = blocks_for(n.z, kRow);
+  shape.blocks_z = op.energy ? kFitParts : 1;
+  launch(context, shape, top_kernel, op, fours);
 }
 
 }  // namespace quiltmd

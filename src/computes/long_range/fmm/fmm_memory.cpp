@@ -40,6 +40,8 @@ FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
     pair_values_ = make_.filled(tables.of_pairs.values);
   } else {
     const Int3 top = levels.points(levels.count);
+    pair_values_ =
+        make_.zeros<float>(kFitParts * static_cast<size_t>(tables.of_pairs.shape.size()));
     waves_ = make_.room<TopWave>(static_cast<size_t>(top.x * top.y * (top.z / 2 + 1)));
   }
   powers_ = make_.filled(tables.series.powers);
@@ -82,7 +84,9 @@ FitStencil FmmMemory::fit_stencil() {
           moduli_.data(),
           {targets_.data(), of_rows_.data(), products_.data(), numbers_.data()},
           values_.data(),
-          waves_.data()};
+          waves_.data(),
+          tables_.of_pairs.shape,
+          levels.is_open() ? nullptr : pair_values_.data()};
 }
 
 DeviceStencil FmmMemory::stencil() const {

@@ -53,9 +53,8 @@ class FmmMemory {
   Buffer<StencilPair> pairs_;
   Buffer<float> values_;
   Buffer<FmmWindow> window_;
-  Buffer<TopWave> waves_;  // of a periodic top level
-  // Of an open cell.
-  Buffer<StencilRow> pair_rows_;
+  Buffer<TopWave> waves_;         // of a periodic top level
+  Buffer<StencilRow> pair_rows_;  // of an open top level
   Buffer<float> pair_values_;
   // Tables of the fit.
   Buffer<double> powers_, angles_, inverses_, moduli_;

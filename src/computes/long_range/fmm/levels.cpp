@@ -12,11 +12,10 @@
 namespace quiltmd {
 namespace {
 
-// A transform of this size costs little. Grids are chosen for 1,400 (_TOP_POINTS of mesh_rules.py): where their
-// edges are even once more, they are halved once more.
-constexpr int64_t kTopPoints = 1000;
+// A transform of this size costs less than a level does. Grids are chosen for 1,400 (_TOP_POINTS of mesh_rules.py).
+constexpr int64_t kTopPoints = 2000;
 constexpr int kLeastTopEdge = 4;
-constexpr int64_t kMostTopWaves = 2048;  // one block of a GPU sums them
+constexpr int64_t kMostTopWaves = 2048;  // of a GPU, whose work grows with their square
 // Charges of an open cell are on half of a grid and, spread by splines of all levels, on `order` + 1 points more.
 int least_open_top_edge(int order) { return 2 * (order + 1); }
 

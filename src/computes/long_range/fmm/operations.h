@@ -107,10 +107,13 @@ struct FitStencil {
   FitSums sums;
   float* values;  // DeviceStencil::values; those without a point stay
   TopWave* waves;
+  StencilShape
+      of_pairs;  // of points of a periodic top level; a GPU has their numbers instead of transforms
+  float* pair_values;  // null in an open cell
 
   void memory(MemoryUses& uses) const {
     QMD_USES(kRead, conditions, kernels, fit, moduli);
-    QMD_USES(kWrite, sums, values, waves);
+    QMD_USES(kWrite, sums, values, waves, pair_values);
   }
 };
 
@@ -153,7 +156,7 @@ struct SumUpperLevels {
   const FmmWindow* window;
   DeviceStencil stencil;
   const TopWave* waves;    // in a periodic box
-  DeviceStencil of_pairs;  // of the points of the top level in an open cell
+  DeviceStencil of_pairs;  // of the points of the top level, in a periodic box on a GPU
   int32_t* charges;        // of all levels from the first on
   float* potential;
   int64_t* energy;

@@ -47,8 +47,12 @@ FmmTables::FmmTables(const NonbondedSettings& settings, const Box& box)
   rows = rows_of(shape, fit.points);
   pairs = pairs_of(shape, rows);
   for (const FitFamily& family : fit.families) add_unknowns(family);
-  if (levels.is_open())
+  if (levels.is_open()) {
     of_pairs = open_top(series.kernels(), settings.cutoff, lattice_of(box, settings.grid), levels);
+  } else {
+    const Int3 top = levels.points(levels.count);
+    of_pairs.shape.reach = {top.x - 1, top.y - 1, top.z - 1};
+  }
 }
 
 void FmmTables::add_unknowns(const FitFamily& family) {

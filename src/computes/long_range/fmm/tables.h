@@ -21,7 +21,7 @@ struct FmmTables {
   std::vector<StencilRow> rows;
   std::vector<StencilPair> pairs;
   std::vector<double> moduli;  // of the top level
-  WideStencil of_pairs;        // of the top level in an open cell
+  WideStencil of_pairs;        // of the top level; in a periodic box without numbers
 
   // `box`: the one at the start.
   FmmTables(const NonbondedSettings& settings, const Box& box);
