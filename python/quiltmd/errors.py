@@ -69,6 +69,10 @@ class LostError(QuiltError):
     """A worker has ended or does not answer, or a GPU has failed permanently in a process."""
 
 
+class PeerError(QuiltError):
+    """A rank stopped because another one has failed, which says more itself."""
+
+
 class ExternalForceError(QuiltError):
     """An external force failed, or returned an invalid result.
 

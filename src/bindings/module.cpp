@@ -24,6 +24,7 @@
 #include "runtime/deadline.h"
 #include "runtime/devices.h"
 #include "runtime/evaluate_reference.h"
+#include "schedule/executor.h"
 #include "schedule/message_events.h"
 
 namespace nb = nanobind;
@@ -375,8 +376,8 @@ nb::bytes compile_source(const std::string& source, const std::string& capabilit
   return nb::bytes(code.data(), code.size());
 }
 
-// Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, SimulationError
-// quiltmd.SimulationError(step, message), BoxError quiltmd.BoxError(step, message).
+// Error becomes quiltmd.QuiltError, LostError quiltmd.LostError, PeerFailed quiltmd.errors.PeerError,
+// SimulationError quiltmd.SimulationError(step, message), BoxError quiltmd.BoxError(step, message).
 void translate(const std::exception_ptr& p, void*) {
   const auto raise = [](const char* name, nb::object argument, const char* message) {
     const nb::object type = nb::module_::import_("quiltmd.errors").attr(name);
@@ -391,6 +392,8 @@ void translate(const std::exception_ptr& p, void*) {
     raise("SimulationError", nb::cast(e.step), e.what());
   } catch (const LostError& e) {
     raise("LostError", nb::none(), e.what());
+  } catch (const PeerFailed& e) {
+    raise("PeerError", nb::none(), e.what());
   } catch (const Error& e) {
     raise("QuiltError", nb::none(), e.what());
   }

@@ -152,10 +152,10 @@ int weight_of(const std::exception_ptr& error) {
   if (!error) return 0;
   try {
     std::rethrow_exception(error);
-  } catch (const PeerFailed&) {
-    return 1;
   } catch (const MessageOverdue&) {
     return 2;
+  } catch (const PeerFailed&) {
+    return 1;
   } catch (...) {
     return 3;
   }

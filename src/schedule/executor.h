@@ -39,14 +39,14 @@ struct TaskTime {
   double undisturbed() const { return static_cast<double>(recent_calls) * shortest; }
 };
 
-// Another rank failed; this one only stops.
+// Another rank failed, or did not send what this one waits for; this one only stops.
 struct PeerFailed : Error {
   using Error::Error;
 };
 
 // A rank's kernels have waited for a message of another rank for too long.
-struct MessageOverdue : Error {
-  using Error::Error;
+struct MessageOverdue : PeerFailed {
+  using PeerFailed::PeerFailed;
 };
 
 class Executor {

@@ -19,6 +19,7 @@ from boxes import digest, engine
 
 import quiltmd
 from quiltmd import LangevinMiddle, QuiltError, VelocityVerlet
+from quiltmd.errors import PeerError
 
 NVT = LangevinMiddle(timestep=0.002, seed=5, remove_com_every=10)
 NVE = VelocityVerlet(timestep=0.002, remove_com_every=10)
@@ -187,6 +188,7 @@ def test_a_rank_that_fails_ends_all(peptide: tuple[Any, Any]) -> None:
     results = Ranks(2, fail_in_one, *peptide, integrator=NVT).results()
     assert str(results[1]) == "on purpose"
     assert "rank 1 has ended" in str(results[0])
+    assert isinstance(results[0], PeerError)
 
 
 def test_sockets_are_those_of_the_ranks(peptide: tuple[Any, Any]) -> None:

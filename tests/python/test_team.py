@@ -17,14 +17,15 @@ from typing import Any
 
 import pytest
 from test_runner import same_results
-from test_workers import comes_true, is_alive, short, water
+from test_workers import Toy, comes_true, is_alive, short, simulation_on, water
 
 from quiltmd import QuiltError, QuiltWarning, SimulationError, Workers, digest
 from quiltmd.engine.places import parse_place
+from quiltmd.errors import PeerError
 from quiltmd.running import runner
 from quiltmd.workers.access import ask_for_admission
 from quiltmd.workers.peers import Meeting
-from quiltmd.workers.team import Team, introduce
+from quiltmd.workers.team import Team, _all, introduce
 
 TWO = "ranks:worker:cpu,worker:cpu"
 
@@ -94,6 +95,29 @@ def test_a_minimisation_can_be_watched_and_stopped() -> None:
     team.minimize(max_iterations=50, watch=watch)
     assert seen == [0, 1, 2]
     team.run(2)
+
+
+def test_the_error_of_the_rank_that_failed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And not that of one that only waited for it, though it comes first."""
+    toys = [Toy(), Toy()]
+    errors = PeerError("rank 1 has failed"), QuiltError("the GPU has no memory left")
+
+    def failing(error: QuiltError) -> Any:
+        def run(steps: int) -> None:
+            raise error
+
+        return run
+
+    simulations = [simulation_on(toy) for toy in toys]
+    for toy, error in zip(toys, errors, strict=True):
+        monkeypatch.setattr(toy.engines[0], "run", failing(error))
+    with pytest.raises(QuiltError, match="no memory left"):
+        _all([toy.connection.begin("run", 3) for toy in toys])
+    with pytest.raises(PeerError, match="rank 1 has failed"):
+        toys[0].connection.call("run", 3)
+    assert all(simulation.step == 0 for simulation in simulations)
+    for toy in toys:
+        toy.close()
 
 
 def test_a_worker_that_is_killed_is_named() -> None:

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from ..errors import BoxError, LostError, QuiltError, SimulationError
+from ..errors import BoxError, LostError, PeerError, QuiltError, SimulationError
 from .channel import Channel
 from .forwarding import FORWARDED, Relay
 from .session import Message, about
@@ -147,6 +147,8 @@ class Connection:
             return kind(int(error["step"]), text)
         if error.get("kind") == "lost":
             return LostError(f"the device of {self.name} is lost: {text}")
+        if error.get("kind") == "peer":
+            return PeerError(text)
         if error.get("kind") == "memory":
             return MemoryError(text)
         if error.get("kind") == "user":

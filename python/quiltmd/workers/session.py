@@ -26,7 +26,7 @@ from ..engine.hosts import ranks_of_node
 from ..engine.injection import Injection, parse_injection
 from ..engine.libraries import NCCL, UCX
 from ..engine.places import parse_place
-from ..errors import BoxError, LostError, QuiltError, SimulationError
+from ..errors import BoxError, LostError, PeerError, QuiltError, SimulationError
 from ..version import package_version
 from .channel import Channel
 from .digest import digest
@@ -379,6 +379,8 @@ def described(error: Exception) -> Message:
         return {"kind": kind, "step": error.step, "text": text}
     if isinstance(error, LostError):
         return {"kind": "lost", "text": str(error)}
+    if isinstance(error, PeerError):
+        return {"kind": "peer", "text": str(error)}
     if isinstance(error, QuiltError):
         return {"kind": "user", "text": str(error)}
     if isinstance(error, MemoryError):

@@ -19,7 +19,7 @@ from typing import Any
 from ..engine.hosts import in_words, started
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
-from ..errors import LostError, QuiltError, QuiltWarning
+from ..errors import LostError, PeerError, QuiltError, QuiltWarning
 from . import mpi
 from .client import Connection, WorkerEngine, WorkerFrame
 
@@ -74,13 +74,17 @@ def _reached(addresses: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return addresses
 
 
+def _distance_from_cause(error: BaseException) -> int:
+    """Of an error of one of several workers: the loss of a worker makes all others fail."""
+    return 0 if isinstance(error, LostError) else 2 if isinstance(error, PeerError) else 1
+
+
 def _all(futures: list[Future[Any]]) -> list[Any]:
     """Results of all calls; if some failed, raises the most informative error."""
     wait(futures)
     errors = [error for future in futures if (error := future.exception()) is not None]
     if errors:
-        # The loss of a worker is the cause of the failures of the others.
-        raise next((error for error in errors if isinstance(error, LostError)), errors[0])
+        raise min(errors, key=_distance_from_cause)
     return [future.result() for future in futures]
 
 
