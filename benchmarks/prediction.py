@@ -3,9 +3,9 @@
 
     python benchmarks/prediction.py CASE --data FOLDER [--out FILE.json]
 
-FOLDER holds `apoa1/` and `stmv/`, as benchmarks/terms.py describes them.  Cases: `cost`,
-`partners`, `blue-gene`, `atpase`, `gpu-cluster`, `islands`.  Prints Markdown; the figures of
-benchmarks/notes/scaling.md come from here.
+FOLDER holds `apoa1/` and `stmv/`, as benchmarks/terms.py describes them, where a case needs them.
+Cases: `cost`, `partners`, `blue-gene`, `atpase`, `gpu-cluster`, `islands`, `stmv`, `measured`.
+Prints Markdown; the figures of benchmarks/notes/scaling.md come from here.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ import numpy as np
 import quiltmd
 from quiltmd.description.state import State
 from quiltmd.description.system import System
+from quiltmd.engine.execution import Grain
+from quiltmd.inputs.standard_systems import system_files
 from quiltmd.prediction.machine import Machine, read_machine
 from quiltmd.prediction.network import shape_of
 from quiltmd.prediction.plan import OF_REBUILD, Plan, Planner, Sharing
-from quiltmd.prediction.predict import Prediction, predict
+from quiltmd.prediction.predict import MOST_REPLICATED, Prediction, predict
 
 Tile = tuple[int, int, int]
 Row = dict[str, Any]
@@ -47,7 +49,9 @@ def stmv(data: Path, **options: Any) -> tuple[System, State]:
     return quiltmd.load(data / "stmv" / "stmv.top", data / "stmv" / "stmv.xtc", **options)
 
 
-def waters(counts: Tile, box: tuple[float, float, float], cutoff: float, grid: Tile) -> Planner:
+def waters(
+    counts: Tile, box: tuple[float, float, float], cutoff: float, pme_grid: Tile, grain: Grain
+) -> Planner:
     """A planner of a lattice of rigid waters, with PME in one step of four."""
     system = System.of(
         [15.999, 1.008, 1.008],
@@ -60,9 +64,10 @@ def waters(counts: Tile, box: tuple[float, float, float], cutoff: float, grid: T
     cell = np.diag(np.array(box) / counts)
     places = np.array([[0.1, 0.1, 0.1], [0.15, 0.18, 0.1], [0.05, 0.18, 0.1]])
     state = State(places, np.zeros((3, 3)), cell)
-    nonbonded = quiltmd.Nonbonded(cutoff=cutoff, pme_alpha=3.1 / cutoff, pme_grid=grid, pme_order=4)
+    mesh: dict[str, Any] = {"pme_alpha": 3.1 / cutoff, "pme_grid": pme_grid, "pme_order": 4}
+    nonbonded = quiltmd.Nonbonded(cutoff=cutoff, **mesh)
     integrator = quiltmd.VelocityVerlet(timestep=0.001, long_range_every=4)
-    return Planner(system, state, nonbonded, integrator, counts)
+    return Planner(system, state, nonbonded, integrator, counts, grain=grain)
 
 
 def as_published(
@@ -162,11 +167,13 @@ def blue_gene(data: Path) -> Iterable[Row]:
 def atpase(data: Path) -> Iterable[Row]:
     """Water of as many atoms and in as large a box as F1-ATPase, on the torus of Blue Gene/L."""
     machine = read_machine("blue-gene-l")
-    planner = waters((59, 43, 43), (17.83, 13.15, 13.24), 1.1, (192, 144, 144))
-    (alone,) = predict(planner, machine, [1])
-    for ranks in (1, 64, 256, *_MANY):
-        (one,) = predict(planner, machine, [ranks], "distributed" if ranks == 1 else "pencils")
-        yield row_of(one, atoms=one.atoms, speedup=alone.us_per_step / one.us_per_step)
+    grains: tuple[Grain, ...] = ("patch", "pair")
+    for grain in grains:
+        planner = waters((59, 43, 43), (17.83, 13.15, 13.24), 1.1, (192, 144, 144), grain)
+        (alone,) = predict(planner, machine, [1])
+        for ranks in (64, 256, *_MANY):
+            (one,) = predict(planner, machine, [ranks], "pencils")
+            yield row_of(one, grain=grain, speedup=alone.us_per_step / one.us_per_step)
 
 
 def gpu_cluster(data: Path) -> Iterable[Row]:
@@ -207,6 +214,40 @@ def _islands(loaded: tuple[System, State], tile: Tile, machine: Machine) -> Iter
             yield row_of(one, atoms=atoms, choice=name)
 
 
+def stmv_on_gpus(data: Path) -> Iterable[Row]:
+    """STMV on 4 to 1,024 H200; pencils run on CPUs alone so far."""
+    machine = read_machine("h200-nvlink")
+    loaded = stmv(data, hydrogen_mass=3.0, constraints="h-bonds")
+    planner = Planner(*loaded, quiltmd.Nonbonded(), quiltmd.LangevinMiddle(timestep=0.004, seed=1))
+    for ranks in (4, 8, 16, 32, 64, 128, 256, 512, 1024):
+        row: Row = {"gpus": ranks}
+        ways: tuple[Sharing, ...] = ("distributed", "replicated", "pencils")
+        for mesh in ways[:: 1 if ranks <= MOST_REPLICATED else 2]:
+            (one,) = predict(planner, machine, [ranks], mesh)
+            row |= {mesh: one.us_per_step, f"{mesh}: most of it": next(iter(one.parts))}
+        yield row
+
+
+def measured(data: Path) -> Iterable[Row]:
+    """DHFR, tiled, on one and two H200 as several_gpus.py found it, beside predictions."""
+    machine = read_machine("h200-nvlink")
+    file = Path(__file__).parent / "results" / "two-gpus-speed.json"
+    rows = json.loads(file.read_text())["speed"]
+    system, state = quiltmd.load(*system_files("dhfr"), constraints="h-bonds", hydrogen_mass=3.0)
+    for tile in ((1, 1, 1), (2, 1, 1), (2, 2, 1), (4, 4, 1), (3, 3, 5)):
+        integrator = quiltmd.LangevinMiddle(timestep=0.004, seed=1)
+        planner = Planner(system, state, quiltmd.Nonbonded(), integrator, tile)
+        row: Row = {"atoms": planner.about["atoms"]}
+        for found in (one for one in rows if one["atoms"] == row["atoms"]):
+            (guess,) = predict(planner, machine, [found["gpus"]])
+            was = found["us_per_step"]
+            row[f"{found['gpus']}: measured"] = was
+            row[f"{found['gpus']}: predicted"] = (
+                f"{guess.us_per_step:.0f} ({guess.us_per_step / was - 1:+.0%})"
+            )
+        yield row
+
+
 CASES: dict[str, Callable[[Path], Iterable[Row]]] = {
     "cost": cost,
     "partners": partners,
@@ -214,6 +255,8 @@ CASES: dict[str, Callable[[Path], Iterable[Row]]] = {
     "atpase": atpase,
     "gpu-cluster": gpu_cluster,
     "islands": islands,
+    "stmv": stmv_on_gpus,
+    "measured": measured,
 }
 
 

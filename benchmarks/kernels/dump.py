@@ -23,6 +23,7 @@ import benchmark_systems  # noqa: E402
 from compare import default_inputs  # noqa: E402
 
 import quiltmd  # noqa: E402
+from quiltmd.description.coulomb_cutoff import with_coulomb_cutoff  # noqa: E402
 
 NONBONDED = (
     "cutoff",
@@ -55,7 +56,8 @@ def run(
     system: quiltmd.System, state: quiltmd.State, steps: int, device: str
 ) -> dict[str, np.ndarray]:
     """The arrays of a system, the settings of a run, and the state after so many steps of it."""
-    nonbonded, integrator = quiltmd.Nonbonded(), quiltmd.LangevinMiddle(timestep=0.004, seed=0)
+    nonbonded = with_coulomb_cutoff(system, quiltmd.Nonbonded(), state.box)
+    integrator = quiltmd.LangevinMiddle(timestep=0.004, seed=0)
     simulation = quiltmd.Simulation(system, state, nonbonded, integrator, device=device)
     simulation.minimize(200.0)
     simulation.draw_velocities(integrator.temperature, 1)

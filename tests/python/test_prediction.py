@@ -351,30 +351,30 @@ def test_weak_scaling_repeats_the_system_for_each_rank() -> None:
     assert predict_weak(planner_of, free, [1, 2])[1].efficiency == pytest.approx(1.0, rel=0.05)
 
 
-# DHFR tiled on one H200, and on two with the transforms of PME shared and on both: us per step, as
-# measured; and MiB of a rank on one and two, as counted: benchmarks/notes/several-gpus.md.
-MEASURED = {
-    (1, 1, 1): ((46.7, 62.2, 51.6), (19, 16)),
-    (2, 2, 1): ((120.7, 98.9, 95.0), (64, 45)),
-    (4, 4, 1): ((424, 259.3, 276), (250, 159)),
-    (3, 3, 5): ((1146, 667, 708), (701, 451)),
-}
-AS_MEASURED = quiltmd.Nonbonded(pme_split="gaussian", pme_order=5)
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+# us per step of four H200s: benchmarks/notes/several-gpus.md ("Speed again").
+ON_FOUR = {23_558: 49.7, 94_232: 77.3, 376_928: 146.0, 1_060_110: 294.3}
+TILES = [(1, 1, 1), (2, 1, 1), (2, 2, 1), (4, 4, 1), (3, 3, 5)]
 
 
-@pytest.mark.parametrize("tile", MEASURED)
+@pytest.mark.parametrize("tile", TILES)
 def test_gpus_as_measured(tile: tuple[int, int, int]) -> None:
+    """DHFR tiled, on one and two H200s as several_gpus.py found it, and on four."""
     system, state = quiltmd.load(*system_files("dhfr"), hydrogen_mass=3.0)
     integrator = quiltmd.LangevinMiddle(timestep=0.004, seed=1)
-    planner = Planner(system, state, AS_MEASURED, integrator, tile)
+    planner = Planner(system, state, quiltmd.Nonbonded(), integrator, tile)
+    atoms = planner.about["atoms"]
+    rows = json.loads((RESULTS / "two-gpus-speed.json").read_text())["speed"]
+    measured = {row["gpus"]: row for row in rows if row["atoms"] == atoms}
+    assert measured.keys() == {1, 2}
     machine = read_machine("h200-nvlink")
-    alone, shared = predict(planner, machine, [1, 2], "distributed")
-    (both,) = predict(planner, machine, [2], "replicated")
-    times, memory = MEASURED[tile]
-    for prediction, measured in zip((alone, shared, both), times, strict=True):
-        assert prediction.us_per_step == pytest.approx(measured, rel=0.05)
-    for prediction, measured in zip((alone, shared), memory, strict=True):
-        assert prediction.memory / 2**20 == pytest.approx(measured, rel=0.1)
+    for gpus, row in measured.items():
+        (prediction,) = predict(planner, machine, [gpus])
+        assert prediction.us_per_step == pytest.approx(row["us_per_step"], rel=0.1)
+        assert prediction.memory / 2**20 == pytest.approx(row["memory_mib"], rel=0.1)
+    if atoms in ON_FOUR:
+        (prediction,) = predict(planner, machine, [4])
+        assert prediction.us_per_step == pytest.approx(ON_FOUR[atoms], rel=0.1)
 
 
 @pytest.mark.parametrize(("ranks", "most"), [(1, 65), (2, 50)])
