@@ -22,6 +22,13 @@ double width_of_term(const Box& box, const std::vector<Vec3d>& positions,
   return width;
 }
 
+// What a bond of these parameters may not exceed, nm; kUnbounded where there is nothing.
+template <class Form>
+double limit_of(const double* parameters) {
+  if constexpr (kHoldsAtoms<Form>) return Form::longest(parameters, kUnbounded);
+  return kUnbounded;
+}
+
 }  // namespace
 
 WideTerm widest_term(const System& system, const Box& box, const std::vector<Vec3d>& positions) {
@@ -34,6 +41,23 @@ WideTerm widest_term(const System& system, const Box& box, const std::vector<Vec
     }
   });
   return widest;
+}
+
+std::optional<LimitedBond> nearest_to_limit(const System& system, const Box& box,
+                                            const std::vector<Vec3d>& positions, int32_t atom) {
+  std::optional<LimitedBond> nearest;
+  TermForms::for_each([&]<class Form>(int) {
+    const Terms* terms = kHoldsAtoms<Form> ? system.terms_of(Form::kForm) : nullptr;
+    for (int t = 0; terms && t < terms->count(); ++t) {
+      const auto ends = terms->atoms_of(t);
+      const double limit = limit_of<Form>(terms->parameters_of(t).data());
+      if ((ends[0] != atom && ends[1] != atom) || !(limit < kUnbounded)) continue;
+      const double length = width_of_term(box, positions, ends);
+      if (!nearest || length * nearest->limit > nearest->length * limit)
+        nearest = {ends[0] == atom ? ends[1] : ends[0], length, limit};
+    }
+  });
+  return nearest;
 }
 
 }  // namespace quiltmd

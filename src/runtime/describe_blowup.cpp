@@ -27,12 +27,15 @@ Terms terms_with(int32_t atom, const Terms& all) {
   return some;
 }
 
+constexpr double kFelt = 1e-3;      // kJ/mol/nm: what a force must be to be told of
+constexpr double kStretched = 0.9;  // of the length that a bond may not exceed
+
 struct LargestForce {
   const char* name;
   double force;  // on the atom, kJ/mol/nm
 };
 
-// None where no bonded term holds the atom.
+// None where no bonded term acts on the atom.
 std::optional<LargestForce> strongest_term(const Setup& setup, const std::vector<Vec3d>& positions,
                                            int32_t atom) {
   std::optional<LargestForce> worst;
@@ -44,7 +47,7 @@ std::optional<LargestForce> strongest_term(const Setup& setup, const std::vector
     Evaluation out;
     reference_bonded(one, setup.grid.box, positions, out);
     const double force = norm(out.forces[static_cast<size_t>(atom)]);
-    if (!worst || force > worst->force) worst = {terms.form->noun, force};
+    if (force > (worst ? worst->force : kFelt)) worst = {terms.form->noun, force};
   }
   return worst;
 }
@@ -75,6 +78,7 @@ std::optional<Neighbour> closest(const Setup& setup, const std::vector<Vec3d>& p
 // The interactions of the atom, of the kinds that the system has.
 std::string circumstances(const Setup& setup, const HostState& start, int32_t atom) {
   const auto near = closest(setup, start.positions, atom);
+  const auto bond = nearest_to_limit(setup.system, setup.grid.box, start.positions, atom);
   const auto term = strongest_term(setup, start.positions, atom);
   std::string told = "; at step " + std::to_string(start.step);
   char text[160];
@@ -85,7 +89,13 @@ std::string circumstances(const Setup& setup, const HostState& start, int32_t at
   } else {
     told += " it had no non-bonded neighbour";
   }
-  if (term) {
+  if (bond && (!term || bond->length > kStretched * bond->limit)) {
+    std::snprintf(text, sizeof text,
+                  " and its bond to atom %d was %.4f nm long, which may not exceed %.4f nm",
+                  setup.system.input_index[static_cast<size_t>(bond->other)], bond->length,
+                  bond->limit);
+    told += text;
+  } else if (term) {
     std::snprintf(text, sizeof text,
                   " and the strongest bonded force on it came from %s (%.3g kJ/mol/nm)", term->name,
                   term->force);

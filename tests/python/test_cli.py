@@ -231,11 +231,12 @@ def test_info_and_devices() -> None:
     assert quiltmd("info").returncode == quiltmd("devices").returncode == 0
 
 
-def test_bench(openmmtools_data: Path) -> None:
-    done = quiltmd("bench", "--system", "alanine", "--steps", 5, "--device", "cpu", "--json")
+@pytest.mark.parametrize(("system", "atoms"), [("alanine", 2269), ("demo", 2889)])
+def test_bench(openmmtools_data: Path, system: str, atoms: int) -> None:
+    done = quiltmd("bench", "--system", system, "--steps", 5, "--device", "cpu", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert result["atoms"] == 2269
+    assert result["atoms"] == atoms
     assert result["ns_per_day"] > 0
     assert result["tasks"]
 

@@ -201,8 +201,8 @@ def test_a_run_streams_what_it_writes(
     monkeypatch.setattr(ImdServer, "__init__", note)
     run = in_thread(lambda: runner.start(config(alanine, tmp_path / "out", max_wait=1.0)))
     until(lambda: bool(ports), 60)
-    universe = MDAnalysis.Universe.empty(22, trajectory=False)
-    universe.load_new(f"imd://localhost:{ports[0]}")
+    universe = MDAnalysis.Universe(tmp_path / "out" / "imd.pdb", f"imd://localhost:{ports[0]}")
+    assert universe.atoms.names[:4].tolist() == ["HH31", "CH3", "HH32", "HH33"]
     streamed = [(ts.data["step"], ts.positions.copy()) for ts in universe.trajectory]
     run.join(60)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # imdclient has taken both
@@ -488,7 +488,8 @@ def test_a_port_may_be_given_on_resume(alanine: tuple[Path, Path], tmp_path: Pat
         port = free.getsockname()[1]
     again = quiltmd_command("run", "--resume", tmp_path / "out", "--steps", 44, "--imd-port", port)
     assert again.returncode == 0, again.stderr
-    assert f"streamed on 127.0.0.1:{port}" in again.stderr
+    assert f"streamed on 127.0.0.1:{port}; imd.pdb has their atoms" in again.stderr
+    assert (tmp_path / "out" / "imd.pdb").read_text().count("ATOM") == 2269
 
 
 def test_the_end_of_a_run_tells_whom_it_waits_for(

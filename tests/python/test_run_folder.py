@@ -511,6 +511,25 @@ def test_a_run_stops_when_its_time_is_up(
     assert outcome.step < later.step < 400
 
 
+def test_the_time_of_one_resume_is_not_that_of_later_ones(
+    inputs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether or not the run began with a limit of its own, which stays."""
+    timed = clocked_engine(monkeypatch)
+    out, limit = tmp_path / "out", {("run", "max_hours"): 260 / 3600}
+    runner.start(make_config(inputs, out), engine=timed)
+    more = {("run", "steps"): 400}
+    assert runner.resume(out, more | limit, timed).interrupted
+    assert "max_hours" not in (out / "config.toml").read_text()
+    assert not runner.resume(out, engine=timed).interrupted
+    limited = tmp_path / "limited"
+    runner.start(make_config(inputs, limited, run__max_hours=1.0), engine=timed)
+    assert runner.resume(limited, more | limit, timed).interrupted
+    assert read_config(limited / "config.toml")["run"]["max_hours"] == 1
+    with pytest.raises(QuiltError, match="max_hours must be positive"):
+        runner.resume(out, {("run", "max_hours"): 0.0}, timed)
+
+
 def test_the_time_that_a_run_may_take_is_in_hours() -> None:
     now = time.monotonic()
     assert not Stopping(2.0, now - 2 * 3600 + 60)

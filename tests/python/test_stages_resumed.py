@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,33 @@ def test_a_signal_in_a_stage(tmp_path: Path, capsys: Any) -> None:
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")}
     stages.resume(tmp_path / "out", engine=FakeEngine)  # all done: nothing to do
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("*")} == before
+
+
+@pytest.mark.usefixtures("_waters")
+def test_the_time_of_one_resume_is_not_that_of_later_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends all stages together, neither that which it stops nor one that it begins keeps it."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    class Timed(FakeEngine):
+        def run(self, steps: int) -> None:
+            super().run(steps)
+            now[0] += 25 * steps
+
+    out = tmp_path / "out"
+    assert stages.start(
+        settings(tmp_path) | {"run": {"steps": 20, "device": "cpu", "max_hours": 50 / 3600}},
+        engine=Timed,
+    ).interrupted
+    stopped = stages.resume(out, {("run", "max_hours"): 600 / 3600}, Timed)
+    assert stopped.interrupted
+    begun = [out / name / "config.toml" for name in NAMES]
+    limits = [read_config(path)["run"]["max_hours"] for path in begun if path.exists()]
+    assert len(limits) > 1
+    assert limits == pytest.approx([50 / 3600] * len(limits))
+    assert not stages.resume(out, {("run", "max_hours"): 10.0}, Timed).interrupted
 
 
 @pytest.mark.usefixtures("_waters")

@@ -16,12 +16,16 @@ from ..errors import QuiltError
 
 @dataclass(frozen=True)
 class StandardSystem:
-    """A system that everyone can get: files in the data folder of a package, and what it is."""
+    """A system that everyone can get: files in the data folder of a package, and what it is.
+
+    Coordinates that are not `relaxed` must be minimised before steps of dynamics.
+    """
 
     topology: str
     coordinates: str
     title: str
     package: str = "openmmtools"
+    relaxed: bool = True
 
 
 SYSTEMS = {
@@ -30,6 +34,7 @@ SYSTEMS = {
         "trpzip2.gro",
         "tryptophan zipper 2, a protein of 12 residues, in water, 2,889 atoms",
         package="quiltmd",
+        relaxed=False,
     ),
     "dhfr": StandardSystem(
         "dhfr/JAC.prmtop",

@@ -18,7 +18,7 @@ from ..engine.core import EngineFactory
 from ..engine.execution import DeviceName, Transport, available_cores, is_gpu
 from ..errors import QuiltError
 from ..inputs import load
-from ..inputs.standard_systems import system_files
+from ..inputs.standard_systems import SYSTEMS, system_files
 from ..workers.factory import make_engine
 from .config import REPARTITIONED_HYDROGEN_MASS
 from .profiling import run_profiled
@@ -67,6 +67,8 @@ def prepare(
         balance=balance,
         engine=engine,
     )
+    if not SYSTEMS[system].relaxed:
+        simulation.minimize()
     simulation.draw_velocities(_TEMPERATURE)
     simulation.run(warm_up_steps(simulation))
     return simulation

@@ -34,7 +34,7 @@ from .output_sections import TRAJECTORY, earlier_names
 from .progress import say, warn
 
 _FINAL = ("cif", "pdb", "gro", "ncrst", "rst7", "coor", "vel", "xsc")
-_TRAJECTORY = ("", ".pdb", ".cif")  # with the structure of what was selected
+_STRUCTURE = (".pdb", ".cif")  # of what was selected
 
 
 class Folder:
@@ -65,6 +65,7 @@ class Folder:
         self.timeline_page = path / "timeline.html"
         self.sessions = path / "sessions.json"
         self.report = path / "report.html"
+        self.stream = path / "imd"  # structure of streamed atoms, with the suffix of its format
         self.inputs = path / "inputs"
 
     def final(self, kind: str) -> Path:
@@ -78,7 +79,8 @@ class Folder:
         pictures = (self.report, self.timeline_page, self.path / "energies.svg")
         tables = (self.profile, self.timeline, self.sessions, *pictures)
         names = dict.fromkeys((TRAJECTORY, *self._names, *self._earlier_names()))
-        trajectories = [self.path / f"{name}{end}" for name in names for end in _TRAJECTORY]
+        trajectories = [self.path / f"{name}{end}" for name in names for end in ("", *_STRUCTURE)]
+        stream = [self.stream.with_suffix(end) for end in _STRUCTURE]
         outputs = (
             self.config,
             self.log,
@@ -89,6 +91,7 @@ class Folder:
             self.moves,
             *self.states,
             *trajectories,
+            *stream,
             *checkpoints,
             *final,
             *tables,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from itertools import chain
+from pathlib import Path
 
 from ..lammps.thermo import ThermoReporter
 from ..outputs.checkpoint import Checkpoint
@@ -132,26 +133,35 @@ def make_reporters(
 
 
 def serve_viewers(
-    config: Config, simulation: Simulation, stopping: Stopping, stack: ExitStack
+    config: Config, folder: Folder, simulation: Simulation, stopping: Stopping, stack: ExitStack
 ) -> list[Reporter]:
-    """The reporter that streams frames to viewers, if there is one; closed at the end."""
+    """The reporter that streams frames to viewers, if there is one; closed at the end.
+
+    First it writes a structure of the atoms that are streamed, which receivers need.
+    """
     if config.imd is None:
         return []
+    structure = _write_structure(folder.stream, simulation, config.imd.select)
     on_stop = partial(stopping.ask, "a viewer asked for it")
     server = config.imd.serve(simulation, on_stop, say)
     stack.callback(server.close)
-    say(server.introduction())
+    say(f"{server.introduction()}; {structure.name} has their atoms")
     return [server]
 
 
 def write_selected(config: Config, folder: Folder, simulation: Simulation) -> None:
     """Writes, for each trajectory of some atoms, a structure of these atoms."""
     for name, section in config.trajectories().items():
-        if section.select == "all":
-            continue
-        fits = pdb_limit(simulation, section.select) is None
-        path = folder.path / f"{name}.{'pdb' if fits else 'cif'}"
-        (write_pdb if fits else write_cif)(path, simulation, section.select)
+        if section.select != "all":
+            _write_structure(folder.path / name, simulation, section.select)
+
+
+def _write_structure(name: Path, simulation: Simulation, select: str) -> Path:
+    """Writes a structure of some atoms as PDB where they fit, else as mmCIF; returns its path."""
+    fits = pdb_limit(simulation, select) is None
+    path = name.with_name(f"{name.name}.{'pdb' if fits else 'cif'}")
+    (write_pdb if fits else write_cif)(path, simulation, select)
+    return path
 
 
 def first_reports(

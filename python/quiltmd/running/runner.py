@@ -57,6 +57,8 @@ from .simulation import Simulation
 from .stopping import Stopping
 from .walks import Walk, in_last_state, make_walk
 
+MAX_HOURS = ("run", "max_hours")
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -91,6 +93,7 @@ def start(
     engine: EngineFactory = make_engine,
     begin: State | None = None,
     root: Path | None = None,
+    hours: float | None = None,
 ) -> Outcome:
     """Starts a new run.
 
@@ -106,6 +109,8 @@ def start(
         The state to begin with, in place of that in the coordinates file.
     root:
         The folder to resume where this run is a stage of another.
+    hours:
+        After which this command stops, in place of `max_hours`.
 
     Raises
     ------
@@ -116,7 +121,7 @@ def start(
     config = state_interval(state_seed(config))
     folder = Folder(config.output.dir, config.file_names())
     folder.refuse_names(config)
-    with folder.owned(), Stopping(config.run.max_hours, begun) as stopping:
+    with folder.owned(), Stopping(_limit(hours, config), begun) as stopping:
         if not overwrite:
             folder.refuse_to_replace()
         system, state = load_system(config)
@@ -161,7 +166,7 @@ def resume(
     flags:
         Settings that change: all of [run] but `patch_reach`, `grain` and how it begins, where
         `steps` counts in all; of [output] intervals of checkpoints and `profile`; of [system] new
-        paths to the same inputs.
+        paths to the same inputs.  All but `max_hours` are kept for later resumes.
     engine:
         As for `Simulation`.
     root:
@@ -177,10 +182,12 @@ def resume(
     folder = Folder(Path(directory).absolute())
     folder.settings_of_run()  # before a folder is made for nothing
     with folder.owned(), ExitStack() as stack:
-        settings = merge(folder.settings(), {**(flags or {}), ("output", "dir"): folder.path})
+        kept = {**(flags or {}), ("output", "dir"): folder.path}
+        hours = kept.pop(MAX_HOURS, None)
+        settings = merge(folder.settings(), kept)
         config = build_config(settings, str(folder.config))
         folder.refuse_names(config)
-        stopping = stack.enter_context(Stopping(config.run.max_hours, begun))
+        stopping = stack.enter_context(Stopping(_limit(hours, config), begun))
         checkpoint = folder.latest()
         config = as_begun(config, checkpoint.provenance["physics"])
         provenance = _same_run(config, folder, checkpoint)
@@ -203,6 +210,11 @@ def resume(
         introduce(config, simulation)
         say("beginning again with the minimisation")
         return _from_the_start(run, checkpoint.state)
+
+
+def _limit(hours: float | None, config: Config) -> float | None:
+    """Hours after which a command stops: its own, or those of the configuration."""
+    return config.run.max_hours if hours is None else hours
 
 
 def _same_run(config: Config, folder: Folder, checkpoint: Checkpoint) -> dict[str, Any]:
@@ -313,7 +325,7 @@ def _run(run: _Run, resumed: Checkpoint | None) -> Outcome:
             *changes,
         ]
         reporters = make_reporters(config, folder, simulation, resumed, stack)
-        reporters += serve_viewers(config, simulation, run.stopping, stack)
+        reporters += serve_viewers(config, folder, simulation, run.stopping, stack)
         checkpoints = CheckpointReporter(
             folder.checkpoint, config.output.checkpoint_every, outputs, run.provenance
         )

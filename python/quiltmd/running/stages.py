@@ -42,7 +42,7 @@ from .output_sections import stage_folder
 from .paths import make_absolute
 from .progress import say, warn
 from .run_inputs import load_system
-from .runner import Outcome
+from .runner import MAX_HOURS, Outcome
 from .setting_fields import as_json, as_spelt, may_change
 from .unused import unused_settings
 
@@ -218,7 +218,8 @@ def resume(
         )
     folder = Folder(root)
     with folder.owned():
-        settings = merge(folder.settings(), {**flags, ("output", "dir"): root})
+        kept = {at: value for at, value in flags.items() if at != MAX_HOURS}
+        settings = merge(folder.settings(), {**kept, ("output", "dir"): root})
         stages = stages_of(settings, str(folder.config))
         _refuse_gaps(stages)
         _refuse_edits(stages)
@@ -367,7 +368,7 @@ def _run(
         else:
             say(f"stage {number} of {len(stages)}, {stage.name}")
             with _naming(stage):
-                outcome = _go(stage, before, flags, _hours_left(stage, begun), root, engine)
+                outcome = _go(stage, before, flags, _hours_left(stage, flags, begun), root, engine)
         if outcome.interrupted:
             return outcome
         before = stage
@@ -384,14 +385,13 @@ def _go(
 ) -> Outcome:
     """One stage, from its checkpoint or from the end of the stage before it."""
     if stage.is_begun():
-        limits = {} if hours is None else {("run", "max_hours"): hours}
-        changes = stage.changes() | flags | limits
+        changes = stage.changes() | flags | {MAX_HOURS: hours}
         return runner.resume(stage.config.output.dir, changes, engine, root)
-    section = stage.config.run.model_copy(update={"max_hours": hours})
-    config = stage.config.model_copy(update={"run": section})
     begin = None if before is None else _end_of(before, stage)
     # Files without a checkpoint were left by a stop before the first step.
-    return runner.start(config, overwrite=True, engine=engine, begin=begin, root=root)
+    return runner.start(
+        stage.config, overwrite=True, engine=engine, begin=begin, root=root, hours=hours
+    )
 
 
 def _end_of(before: Stage, stage: Stage) -> State:
@@ -412,9 +412,9 @@ def _chain(stage: Stage) -> tuple[Any, ...]:
     return thermostat.kind, thermostat.time_constant, thermostat.chain_length, groups
 
 
-def _hours_left(stage: Stage, begun: float) -> float | None:
+def _hours_left(stage: Stage, flags: dict[tuple[str, str], Any], begun: float) -> float | None:
     """Hours left of `max_hours`, which limits all stages together."""
-    hours = stage.config.run.max_hours
+    hours = flags.get(MAX_HOURS, stage.config.run.max_hours)
     return None if hours is None else max(hours - (time.monotonic() - begun) / 3600, 1e-9)
 
 

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from types import FrameType, TracebackType
 from typing import Any
 
+from ..errors import QuiltError
+
 SIGNALS = (
     signal.SIGINT,
     signal.SIGTERM,
@@ -65,11 +67,18 @@ class Stopping:
         After which the run must stop; None: never.
     begun:
         When these hours began, s of `time.monotonic`.
+
+    Raises
+    ------
+    QuiltError
+        If `max_hours` is not positive.
     """
 
     def __init__(self, max_hours: float | None, begun: float) -> None:
         self.signal: signal.Signals | None = None
         self._asked: str | None = None
+        if max_hours is not None and not max_hours > 0:
+            raise QuiltError(f"max_hours must be positive, and is {max_hours:g}")
         self._end = None if max_hours is None else begun + 3600 * max_hours
         self._before: dict[signal.Signals, Any] = {}
 
