@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would lift the limit of a few hundred ranks: predictions for features that do not exist.
+"""What would lift the limit of a few hundred ranks: predictions for features that did not exist.
 
     python benchmarks/grain.py --data FOLDER [--ranks 512,4096] [--patch-reach 1] [--only trees]
 
@@ -9,7 +9,8 @@ ApoA1 on the torus of Blue Gene/L as in prediction.py, pencils, and the same wit
 - `bound`: of the positions that a rank sends and the forces that it takes in, all beyond four take
   it no time, which is more than trees can gain for it;
 - `pairs`: a compute is a pair of patches instead of a patch against its half shell, and is made by
-  any of the ranks that are nearest to one of the two; `split`: those that are more than a rank's
+  any of the ranks that are nearest to one of the two (built since as `grain = "pair"`, where the
+  pair of a patch with itself stays with its owner); `split`: those that are more than a rank's
   share of all pairs in parts.
 
 FOLDER holds `apoa1/`.  Prints Markdown; figures in benchmarks/notes/scaling.md come from here.
@@ -189,6 +190,7 @@ def with_pairs(plan: Plan, planner: Planner, state: State, fabric: Fabric, is_sp
     proxies = np.zeros(plan.count)
     np.add.at(proxies, rows[:, 1], rows[:, 2] / 32)
     columns = {"interior_pairs": interior, "boundary_pairs": boundary, "proxy_atoms": proxies}
+    columns |= {"interior_coulomb": interior, "boundary_coulomb": boundary}  # one cutoff
     halo = {"positions": rows, "forces": rows[:, [1, 0, 2]], "proxies": rows}
     return replace(plan, ranks=plan.ranks | columns, messages=plan.messages | halo)
 

@@ -15,8 +15,9 @@ constexpr int kFewestLeaving = 256;
 constexpr int kFewestOfMany = 64;   // of ranks that have few groups each
 constexpr int kAtomsOfLeaving = 4;  // on average, at most, or the mean of all groups
 
-// Atoms of patches, beyond what was expected when the plan was made.
-constexpr int kMoreAtoms = 512;
+// Atoms of patches, beyond a quarter more than expected when the plan was made: on many ranks messages are of
+// single patches, so room that stays empty would be most of them.
+constexpr int kMoreAtoms = 64;
 
 }  // namespace
 

@@ -379,6 +379,11 @@ def test_pairs_of_patches_give_work_to_ranks_without_patches(peptide: tuple[Any,
     )
 
 
+def test_pairs_of_patches_are_for_cpus(peptide: tuple[Any, Any]) -> None:
+    with pytest.raises(quiltmd.QuiltError, match="for CPUs alone: leave out grain"):
+        engine(*peptide, grain="pair", device="null")
+
+
 def test_pairs_of_patches_need_lists_of_pairs(peptide: tuple[Any, Any]) -> None:
     system, state = peptide
     with pytest.raises(quiltmd.QuiltError, match="need a periodic box, a cutoff"):

@@ -274,6 +274,17 @@ void pairs_of_patches_occupy_more_ranks() {
   CHECK(most_pairs < 0.4 * most);
 }
 
+// A message of positions has two words for each atom, and room for little more than the patches have.
+void messages_of_single_patches_are_short() {
+  const Case c = with_pairs(make_case(12, 20, 1));
+  const Planner planner = planner_of(c, {3, 3, 3});
+  const double in_patch = 27.0 * 1728 / planner.setup().grid.size();
+  int64_t longest = 0;
+  for (const PlannedMessage& m : planner.plan({4096}, MeshSharing::kPencils).messages)
+    if (m.edge == Edge::kPositions) longest = std::max(longest, m.words);
+  CHECK(static_cast<double>(longest) < 2 * (2 * in_patch + 100));
+}
+
 // Each compute is made by one rank, and every rank has the patches that its computes need.
 void every_pair_of_patches_is_made_once() {
   const Case c = with_pairs(make_case(12, 20, 2));
@@ -389,6 +400,7 @@ int main() {
        {"work is shared out whole", work_is_shared_out_whole},
        {"pairs of charges are counted", pairs_of_charges_are_counted},
        {"pairs of patches occupy more ranks", pairs_of_patches_occupy_more_ranks},
+       {"messages of single patches are short", messages_of_single_patches_are_short},
        {"every pair of patches is made once", every_pair_of_patches_is_made_once},
        {"pencils occupy more ranks", pencils_occupy_more_ranks},
        {"tiles are counted", tiles_are_counted},
