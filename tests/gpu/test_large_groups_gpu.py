@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,25 @@ import helices
 import numpy as np
 import pytest
 from running import gpu_count
-from test_large_groups import BATH, BEADS, bits, off_lengths, simulated, unfolding
+from test_large_groups import (
+    BATH,
+    BEADS,
+    bits,
+    check_light_atoms_between_heavy_ones,
+    off_lengths,
+    simulated,
+    unfolding,
+)
 
-from quiltmd import CellRescaling, MonteCarloBarostat, Nonbonded, Simulation, VelocityVerlet, load
+from quiltmd import (
+    CellRescaling,
+    LangevinMiddle,
+    MonteCarloBarostat,
+    Nonbonded,
+    Simulation,
+    VelocityVerlet,
+    load,
+)
 
 pytestmark = pytest.mark.gpu
 
@@ -93,3 +110,31 @@ def test_patches_become_wider_for_a_group_that_unfolds() -> None:
     assert bits(simulated(system, state, 200, device="cuda:0,0", **settings)) == bits(
         simulation.state()
     )
+
+
+def test_light_atoms_between_heavy_ones() -> None:
+    check_light_atoms_between_heavy_ones("cuda")
+
+
+def test_all_bonds_with_impulses_of_the_long_range_force(alanine: tuple[Path, Path]) -> None:
+    """A peptide in water: the first steps are those of a CPU, and no bit depends on ranks."""
+    system, state = load(*alanine, constraints="all-bonds")
+    chosen = Nonbonded(cutoff=0.9)
+    bath = LangevinMiddle(300, 5.0, 0.002, seed=3)
+    simulation = Simulation(system, state, nonbonded=chosen, integrator=bath, device="cuda")
+    simulation.minimize(max_iterations=30)
+    simulation.draw_velocities(300, seed=1)
+    simulation.run(500)
+    start = replace(simulation.state(), step=0)
+    verlet = VelocityVerlet(0.002, long_range_every=4)
+    settings: Any = {"nonbonded": chosen, "integrator": verlet}
+    theirs = simulated(system, start, 8, device="cpu", **settings)
+    ours = simulated(system, start, 8, device="cuda", **settings)
+    moved = np.abs(theirs.positions - start.positions).max()
+    assert np.abs(ours.positions - theirs.positions).max() < 1e-4 * moved
+    one, two, three = (
+        simulated(system, start, 300, device=device, **settings)
+        for device in ("cuda:0", "cuda:0,0", "cuda:0,0,0")
+    )
+    assert bits(one) == bits(two) == bits(three)
+    assert off_lengths(system, one) < 2e-8
