@@ -4,7 +4,7 @@
 // work: they sum up for themselves what lies before it, rank its groups by counting how many go
 // before each, and move them. All that is more reading than a scan and a sort by several kernels,
 // but at 24,000 atoms it is these that cost time. Counting would be slow for patches with tens of
-// thousands of groups, summing for hundreds of thousands of patches.
+// thousands of groups. Of many patches, a kernel between the two sums up chunks of them.
 //
 // A bucket has room for twice the mean; where matter is much denser than that, as in a droplet, the
 // blocks of a patch look through all records instead.
@@ -18,6 +18,8 @@ namespace layout {
 
 constexpr int kThreads = 128;
 constexpr int kRoom = 512;  // groups of a patch in shared memory
+// Patches that each block of the second kernel sums up by itself; of more, their chunks.
+constexpr int kFew = 2048, kChunk = 512;
 
 __device__ __forceinline__ int used(const int32_t* count, int capacity) {
   return min(*count, capacity);
@@ -67,24 +69,45 @@ __global__ void __launch_bounds__(kThreads)
   if (bucket >= 0 && at < buckets.room) buckets.members[bucket * buckets.room + at] = n;
 }
 
-// Sum of this thread and its counterparts in other blocks over the patches before `end`.
-__device__ __forceinline__ long long sum_before(const int64_t* tally, int end) {
+// This thread's part of the sum over some patches: groups in the upper half, slots in the lower.
+__device__ __forceinline__ long long sum_tallies(const int64_t* tally, int begin, int end) {
   long long sum = 0;
 #pragma unroll 4
-  for (int b = threadIdx.x; b < end; b += kThreads) {
+  for (int b = begin + threadIdx.x; b < end; b += kThreads) {
     const long long t = tally[b];
     sum += static_cast<long long>(groups_in(t)) << 32 | slots_in(t);
   }
   return sum;
 }
 
+// The same over all patches before `end`. `chunks`: the sums of chunks, if there are many patches.
+__device__ __forceinline__ long long sum_before(const int64_t* tally, const int64_t* chunks,
+                                                int end) {
+  if (!chunks) return sum_tallies(tally, 0, end);
+  const int whole = end / kChunk;
+  long long sum = sum_tallies(tally, whole * kChunk, end);
+  for (int c = threadIdx.x; c < whole; c += kThreads) sum += chunks[c];
+  return sum;
+}
+
+// One block for each chunk.
+__global__ void __launch_bounds__(kThreads)
+    chunk_kernel(const __grid_constant__ PlaceGroups op, int64_t* chunks, LaunchTimes* times) {
+  const Timed timed(times);
+  wait_for_previous();
+  const int begin = static_cast<int>(blockIdx.x) * kChunk;
+  long long sum;
+  block_sum(sum_tallies(op.tally, begin, min(begin + kChunk, op.owned_count)), &sum);
+  if (threadIdx.x == 0) chunks[blockIdx.x] = sum;
+}
+
 // Layout of the block's patch. Atoms without room are left out, so that nothing is written beyond the
 // end.
-__device__ PlacedPatch lay_out(const PlaceGroups& op) {
+__device__ PlacedPatch lay_out(const PlaceGroups& op, const int64_t* chunks) {
   const int p = blockIdx.x;
   const long long own = op.tally[p];
   long long before;
-  block_sum(sum_before(op.tally, p), &before);
+  block_sum(sum_before(op.tally, chunks, p), &before);
   const int start = static_cast<int>(before), end = start + slots_in(own);
   const bool fits = end <= op.slot_capacity;
   const PlacedPatch patch{
@@ -227,7 +250,8 @@ __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row 
 
 // One block per patch, or several that share its slots.
 __global__ void __launch_bounds__(kThreads)
-    place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets, LaunchTimes* times) {
+    place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets, const int64_t* chunks,
+                 LaunchTimes* times) {
   const Timed timed(times);
   __shared__ int records[kRoom], slots[kRoom];
   wait_for_previous();
@@ -239,7 +263,7 @@ __global__ void __launch_bounds__(kThreads)
     op.faults->violation_step = 0;
     copy_numbers(op.numbers, op.start.numbers);
   }
-  const PlacedPatch patch = lay_out(op);
+  const PlacedPatch patch = lay_out(op, chunks);
   if (static_cast<int>(blockIdx.y) * kThreads >= patch.atoms) return;
   const int* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;
   if (patch.groups > buckets.room) {
@@ -323,17 +347,24 @@ void place_groups(const PlaceGroups& op, CudaContext& context) {
   const auto owned = static_cast<size_t>(op.owned_count);
   const auto groups = static_cast<size_t>(op.bin.capacity);
   const size_t room = std::min(groups, 2 * (groups / owned) + kWarp);
-  auto* const memory =
-      static_cast<int*>(context.scratch->take((owned * room + 3 * groups) * sizeof(int)));
+  const bool has_chunks = op.owned_count > layout::kFew;
+  const size_t chunk_count = has_chunks ? blocks_for(op.owned_count, layout::kChunk) : 0;
+  auto* const sums = static_cast<int64_t*>(context.scratch->take(
+      chunk_count * sizeof(int64_t) + (owned * room + 3 * groups) * sizeof(int)));
+  int64_t* const chunks = has_chunks ? sums : nullptr;
+  auto* const memory = reinterpret_cast<int*>(sums + chunk_count);
   int* const more = memory + owned * room;
   const layout::Buckets buckets{static_cast<int>(room), memory, more, more + groups,
                                 more + 2 * groups};
   launch(context, shape("place_groups.tally", blocks_for(op.bin.capacity, layout::kThreads)),
          layout::tally_kernel, op, buckets);
+  if (has_chunks)
+    launch(context, shape("place_groups.chunks", static_cast<unsigned>(chunk_count)),
+           layout::chunk_kernel, op, chunks);
   const int parts = min(4, max(1, 4 * context.sm_count / op.owned_count));
   launch(context,
          shape(PlaceGroups::kName, static_cast<unsigned>(owned), static_cast<unsigned>(parts)),
-         layout::place_kernel, op, buckets);
+         layout::place_kernel, op, buckets, chunks);
 }
 
 void bound_clusters(const BoundClusters& op, CudaContext& context) {

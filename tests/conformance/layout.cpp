@@ -64,7 +64,7 @@ void compare_layouts(Pair devices, const Box& box, Int3 cells, double extent, ui
 void slots_are_the_same(Pair devices) {
   uint64_t seed = 1;
   for (const Box& box : kBoxes)
-    for (const Int3 cells : {Int3{3, 4, 2}, Int3{1, 1, 1}, Int3{7, 5, 9}})
+    for (const Int3 cells : {Int3{3, 4, 2}, Int3{1, 1, 1}, Int3{7, 5, 9}, Int3{13, 14, 13}})
       for (const double extent : {1.0, 0.2}) compare_layouts(devices, box, cells, extent, seed++);
 }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import coarse_grained
 import numpy as np
 import pytest
+from many_body import chains
 
 import quiltmd
 from quiltmd import LangevinMiddle, Nonbonded, Simulation, State, System
@@ -70,3 +71,22 @@ def test_bonds_of_kremer_and_grest_are_those_of_double_precision() -> None:
     simulation = Simulation(system, state, nonbonded=chosen, device="cuda")
     assert np.sqrt(((simulation.forces() - forces) ** 2).mean() / (forces**2).mean()) < 2e-5
     assert simulation.energies()["bond"] == pytest.approx(energies["bond"], rel=1e-5)
+
+
+def test_bits_do_not_depend_on_the_number_of_patches_of_a_rank() -> None:
+    """Of many patches chunks are summed up before they are laid out."""
+    case = chains(32_000)
+    found = []
+    for device in ("cuda:0", "cuda:0,0"):
+        simulation = Simulation(
+            case.system,
+            case.state,
+            nonbonded=case.nonbonded,
+            integrator=case.integrator,
+            device=device,
+        )
+        assert 2048 < simulation.describe()["patches"] < 2 * 2048
+        simulation.draw_velocities(case.kelvin, seed=1)
+        simulation.run(100)
+        found.append(quiltmd.digest(simulation.state()))
+    assert found[0] == found[1]
