@@ -26,17 +26,12 @@ class Levels : ThroughMessages {
       : ThroughMessages(schedule, work, view),
         memory_(memory),
         levels_(shares_, memory.levels, static_cast<int>(view.plans.size()), memory.reach().x),
-        margin_(work.setup.group_radii.any + work.setup.ages.limit.back()),
         alone_(view.ranks == 1 && work.device.capabilities().records),
         above_(alone_ && work.setup.external.empty() ? Stream::kHalo : Stream::kMain) {}
 
   LongRangeTasks add() {
     const std::vector<TaskId> charged_planes = charges();
-    std::vector<TaskId> near = halo(charged_planes);
-    if (memory_.follows_atoms())
-      near.push_back(task("window", {}, [&device = device_, &m = memory_, margin = margin_](Post&) {
-        device.launch(m.find_window(margin));
-      }));
+    const std::vector<TaskId> near = halo(charged_planes);
     const TaskId restricted = task_above(
         "restrict", near, [&device = device_, &m = memory_, x = block_.x](Stream stream) {
           device.launch(m.restrict_charges(x), stream);
@@ -95,8 +90,7 @@ class Levels : ThroughMessages {
 
   FmmMemory& memory_;
   const FmmShares levels_;
-  const double margin_;  // nm: how far atoms may stick out of their patches
-  const bool alone_;     // on a GPU
+  const bool alone_;  // on a GPU
   // Of the levels above, beside the stencil of level 0 where no message comes on it.
   const Stream above_;
 };
@@ -129,6 +123,15 @@ void FmmSum::set_plan(const RankPlan& plan) {
   }
   memory_->mesh.update_patches();
   memory_->follow_atoms(is_sparse(setup_) && std::ssize(plan.owned) == setup_.grid.size());
+}
+
+// Atoms stick out of their patches by no more than this until the next rebuild.
+std::vector<Work> FmmSum::rebuild_work() {
+  if (!memory_->follows_atoms()) return {};
+  return {{"fmm.window", Positions::kOwned, Lists::kNotUsed, [this](Stream stream, int) {
+             const double margin = setup_.group_radii.any + setup_.ages.limit.back();
+             device_.launch(memory_->find_window(margin), stream);
+           }}};
 }
 
 // Edges of charges on a mesh; instead of the spectrum, charges of nearby planes and of level 1.

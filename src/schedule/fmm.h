@@ -16,6 +16,7 @@ class FmmSum final : public LongRangeSum {
   void take_box_of_grid() override;
   void take_box_of_conditions() override;
   void set_plan(const RankPlan& plan) override;
+  std::vector<Work> rebuild_work() override;
   std::vector<Edge> edges() const override;
   LongRangeTasks add(Schedule& schedule, const RankView& view, Energies energies) override;
   PairsAlone pairs_alone() const override;

@@ -12,7 +12,7 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kThreads = 128;
+constexpr int kThreads = 64;
 
 // A point of a grid, by its number among those of planes [first, ...).
 struct Numbering {
@@ -50,18 +50,22 @@ __device__ __forceinline__ long long plane_sum(const Restriction& op, Int3 p, in
   int pairs[Spline::kParents];  // of points along z; the last may have one alone
 #pragma unroll
   for (int k = 0; k < Spline::kParents; ++k) pairs[k] = onto_grid(p.z + k, op.fine.z / 2);
-  long long sum = 0;
+  int2 two[Spline::kPoints][Spline::kParents];  // all fetched before the first is used
 #pragma unroll
   for (int j = 0; j < Spline::kPoints; ++j) {
     const int64_t row = (x + onto_grid(2 * p.y + j, op.fine.y)) * op.fine.z;
     const int2* const from = reinterpret_cast<const int2*>(op.from + row);
+#pragma unroll
+    for (int k = 0; k < Spline::kParents; ++k) two[j][k] = from[pairs[k]];
+  }
+  long long sum = 0;
+#pragma unroll
+  for (int j = 0; j < Spline::kPoints; ++j) {
     long long along = 0;
 #pragma unroll
-    for (int k = 0; k < Spline::kParents; ++k) {
-      const int2 two = from[pairs[k]];
-      along += static_cast<long long>(Spline::weight(2 * k)) * two.x +
-               static_cast<long long>(Spline::weight(2 * k + 1)) * two.y;
-    }
+    for (int k = 0; k < Spline::kParents; ++k)
+      along += static_cast<long long>(Spline::weight(2 * k)) * two[j][k].x +
+               static_cast<long long>(Spline::weight(2 * k + 1)) * two[j][k].y;
     sum += Spline::weight(j) * along;
   }
   return sum;

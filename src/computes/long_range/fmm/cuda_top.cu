@@ -6,6 +6,8 @@
 //
 // Every point is summed in an order that the grid alone fixes: which rows of charges a thread adds depends on where
 // they are on the grid, and it adds them in the order of the window, beyond which charges are zero.
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -55,34 +57,63 @@ struct TopBlock {
   }
 };
 
-// Threads side by side fetch a row.
-__device__ __forceinline__ void fetch(const TopBlock& b, const TopRows& rows) {
-  constexpr int kColumns = 16, kAtOnce = kTopThreads / kColumns;
-  const StencilShape& shape = b.op.of_pairs.shape;
-  const int32_t* const charges = b.op.charges + b.op.levels.begin(b.op.levels.count);
-  const float* const table = b.op.of_pairs.values + int64_t{b.part} * shape.size();
-  const int column = threadIdx.x % kColumns;
+// f(number of the row, its places in the window) for the rows that are kept; threads side by side have one.
+constexpr int kColumns = 16;
+template <class F>
+__device__ __forceinline__ void over_rows(const TopRows& rows, F f) {
+  constexpr int kAtOnce = kTopThreads / kColumns;
   int x = 0, y = threadIdx.x / kColumns;
-  for (int r = y; r < rows.count_x * rows.count_y; r += kAtOnce) {
+  for (int r = y; r < rows.count_x * rows.count_y; r += kAtOnce, y += kAtOnce) {
     while (y >= rows.count_y) {
       y -= rows.count_y;
       ++x;
     }
-    const int from_x = rows.first_x + x, from_y = rows.first_y + y;
-    for (int k = column; k < b.row.numbers; k += kColumns) {
-      const int along = b.place.z + kFour * (k - b.row.charges);
-      const bool is_there =
-          along >= -shape.before() && along + kFour <= shape.width() - shape.before();
-      const int at = shape.place({b.place.x - from_x, b.place.y - from_y, along});
-      b.numbers[r * b.row.numbers + k] =
-          is_there ? *reinterpret_cast<const float4*>(table + at) : float4{0, 0, 0, 0};
-    }
-    const int32_t* const from = charges + b.point(from_x, from_y);
-    float* const to = reinterpret_cast<float*>(b.charges + r * b.row.charges);
-    for (int z = column; z < kFour * b.row.charges; z += kColumns)
-      to[z] = z < b.window.count.z ? __int2float_rn(from[b.window.point(2, z)]) : 0.0f;
-    y += kAtOnce;
+    f(r, rows.first_x + x, rows.first_y + y);
   }
+}
+
+// Copies are under way when these return.
+__device__ __forceinline__ void fetch_numbers(const TopBlock& b, const TopRows& rows) {
+  const StencilShape& shape = b.op.of_pairs.shape;
+  const float* const table = b.op.of_pairs.values + int64_t{b.part} * shape.size();
+  over_rows(rows, [&](int r, int x, int y) {
+    for (int k = threadIdx.x % kColumns; k < b.row.numbers; k += kColumns) {
+      const int along = b.place.z + kFour * (k - b.row.charges);
+      float4* const to = b.numbers + r * b.row.numbers + k;
+      if (along >= -shape.before() && along + kFour <= shape.width() - shape.before()) {
+        const int at = shape.place({b.place.x - x, b.place.y - y, along});
+        __pipeline_memcpy_async(to, table + at, sizeof(float4));
+      } else {
+        *to = {0, 0, 0, 0};
+      }
+    }
+  });
+}
+__device__ __forceinline__ void fetch_charges(const TopBlock& b, const TopRows& rows) {
+  const int32_t* const charges = b.op.charges + b.op.levels.begin(b.op.levels.count);
+  over_rows(rows, [&](int r, int x, int y) {
+    const int32_t* const from = charges + b.point(x, y);
+    auto* const to = reinterpret_cast<int32_t*>(b.charges + r * b.row.charges);
+    for (int z = threadIdx.x % kColumns; z < kFour * b.row.charges; z += kColumns) {
+      if (z < b.window.count.z) {
+        __pipeline_memcpy_async(to + z, from + b.window.point(2, z), sizeof(int32_t));
+      } else {
+        to[z] = 0;
+      }
+    }
+  });
+}
+// They are there after this, as floats.
+__device__ __forceinline__ void await_rows(const TopBlock& b, const TopRows& rows) {
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+  for (int i = threadIdx.x; i < rows.count_x * rows.count_y * b.row.charges; i += kTopThreads) {
+    const int4 q = reinterpret_cast<const int4*>(b.charges)[i];
+    b.charges[i] = {__int2float_rn(q.x), __int2float_rn(q.y), __int2float_rn(q.z),
+                    __int2float_rn(q.w)};
+  }
+  __syncthreads();
 }
 
 // Four charges times the numbers of eight points: three fours of them in a row.
@@ -153,8 +184,6 @@ __device__ __forceinline__ float sum_of_shares(const float* sums) {
 __global__ void __launch_bounds__(kTopThreads)
     top_kernel(const __grid_constant__ SumUpperLevels op, int fours, LaunchTimes* times) {
   const Timed timed(times);
-  wait_for_previous();
-  release_next();
   // In a periodic box all points, so that the order does not depend on the window.
   const FmmWindow* const of_zero = op.levels.is_open() ? op.window : nullptr;
   const LevelWindow window(op.levels, of_zero, op.levels.count);
@@ -173,12 +202,19 @@ __global__ void __launch_bounds__(kTopThreads)
                        top_memory + most * row.charges};
   const int step_y = min(count.y, most), step_x = max(1, most / count.y);
   float sums[kEight] = {};
+  bool has_waited = false;
   for (int at_x = 0; at_x < count.x; at_x += step_x)
     for (int at_y = 0; at_y < count.y; at_y += step_y) {
       const TopRows rows{at_x, at_y, min(step_x, count.x - at_x), min(step_y, count.y - at_y)};
       __syncthreads();
-      fetch(block, rows);
-      __syncthreads();
+      fetch_numbers(block, rows);
+      if (!has_waited) {
+        wait_for_previous();
+        release_next();
+        has_waited = true;
+      }
+      fetch_charges(block, rows);
+      await_rows(block, rows);
       add_rows(block, rows, sums);
     }
   const float sum = sum_of_shares(sums);

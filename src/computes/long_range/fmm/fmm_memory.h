@@ -16,8 +16,8 @@ class FmmMemory {
   // Before anything else, and when the conditions have another box: stencil and top follow it.
   FitStencil fit_stencil();
   // From here on only the points around the atoms are evaluated, with the same result: always in an open cell, and
-  // only on a rank that holds all patches. If so, find_window comes before all that follows; atoms stick out of
-  // their patches by `margin` (nm) at most.
+  // only on a rank that holds all patches. If so, find_window comes first, whenever atoms have other patches;
+  // they stick out of these by `margin` (nm) at most.
   void follow_atoms(bool follow) { follows_atoms_ = levels.is_open() || follow; }
   bool follows_atoms() const { return follows_atoms_; }
   FindWindow find_window(double margin);
