@@ -54,7 +54,9 @@ class Hosts:
     folder:
         For the script; a process that puts it first in PATH reaches the hosts by ssh.
     hosts:
-        Their number, 2 to 250.
+        Their number, 2 to 250.  All know each other's addresses, and the kernel remembers 1,024 of
+        these for all namespaces together: more than 32 hosts need another limit
+        (`sysctl net.ipv4.neigh.default.gc_thresh3=16384`), or some never reach each other.
     link:
         Of each host.
 
