@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What external forces cost: steps with one of them, beside steps without.
 
-The kinds take turns within one process, and the median over the rounds is reported.
+The kinds take turns within one process, and the median over the rounds is reported; for functions
+in NumPy also how long the function itself takes, which the other columns include.
 
     python benchmarks/external_forces.py [--device cuda] [--tile 1x1x1] [--steps 5000] [--json FILE]
 """
@@ -27,22 +28,55 @@ from quiltmd.running.benchmark import prepare, time_steps
 TEN = tuple(range(10, 20))
 
 
-class Nothing(quiltmd.ExternalForce):
+class InNumPy(quiltmd.ExternalForce):
+    """A function whose time is taken."""
+
+    atoms: Any = TEN
+    seconds, calls = 0.0, 0
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        begin = time.perf_counter()
+        found = self.evaluate(positions)
+        self.seconds += time.perf_counter() - begin
+        self.calls += 1
+        return found
+
+    def evaluate(self, positions: Any) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    @property
+    def call(self) -> float:
+        """Microseconds of a call of the function."""
+        return 1e6 * self.seconds / self.calls
+
+
+class Nothing(InNumPy):
     """No energy and no forces."""
 
     def __init__(self, atoms: Any) -> None:
         self.atoms = atoms
 
-    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+    def evaluate(self, positions: Any) -> tuple[Any, ...]:
         return 0.0, np.zeros_like(positions)
 
 
-class Pull(quiltmd.ExternalForce):
+class Squares(InNumPy):
+    """A sum of squares over all atoms; forces are written into the same array at each call."""
+
+    atoms, outside = None, True
+    forces: Any = None
+
+    def evaluate(self, positions: Any) -> tuple[Any, ...]:
+        if self.forces is None:
+            self.forces = np.empty_like(positions)
+        np.multiply(positions, -1e-3, out=self.forces)
+        return 5e-4 * float(np.einsum("ij,ij", positions, positions)), self.forces
+
+
+class Pull(InNumPy):
     """A spring between the centres of the two halves of its atoms."""
 
-    atoms = TEN
-
-    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+    def evaluate(self, positions: Any) -> tuple[Any, ...]:
         half = len(positions) // 2
         pull = 10.0 * (positions[half:].mean(axis=0) - positions[:half].mean(axis=0))
         forces = np.empty_like(positions)
@@ -73,6 +107,7 @@ KINDS: dict[str, Callable[[], list[quiltmd.ExternalForce]]] = {
     "nothing on 10 atoms": lambda: [Nothing(TEN)],
     "numpy on 10 atoms": lambda: [Pull()],
     "nothing on all atoms": lambda: [Nothing(None)],
+    "numpy on all atoms": lambda: [Squares()],
     "numpy, not recorded": lambda: [Apart()],
 }
 if importlib.util.find_spec("torch"):
@@ -105,13 +140,13 @@ def main() -> None:
     first = prepare(options.system, options.tile, device=options.device)
     system, state = first.system, first.state()
     print(f"a call takes {call_time(system, state):.1f} us")
-    simulations = {}
-    for name, forces in KINDS.items():
+    simulations, external = {}, {name: forces() for name, forces in KINDS.items()}
+    for name, forces in external.items():
         simulations[name] = quiltmd.Simulation(
             system,
             state,
             integrator=first.integrator,
-            external=forces(),
+            external=forces,
             device=options.device,
         )
         simulations[name].run(max(200, options.steps // 5))
@@ -121,7 +156,9 @@ def main() -> None:
             times[name].append(1e6 * time_steps(simulation, options.steps) / options.steps)
     medians = {name: statistics.median(all_times) for name, all_times in times.items()}
     for name, median in medians.items():
-        print(f"{name:22} {median:8.1f} us a step, {median / medians['none']:.3f} of none")
+        timed = [one for one in external[name] if isinstance(one, InNumPy)]
+        own = "".join(f", {one.call:.1f} us in the function" for one in timed)
+        print(f"{name:22} {median:8.1f} us a step, {median / medians['none']:.3f} of none{own}")
     if options.json:
         document = {**provenance(), "atoms": system.atoms, "us_per_step": medians}
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "bindings/convert.h"
-#include "math/bits.h"
+#include "computes/external/plain_forces.h"
 #include "math/fixed.h"
 #include "math/symmetric.h"
 
@@ -42,56 +42,29 @@ struct PythonForce {
   bool uses_box, outside;
 };
 
-// (n, 3) arrays that Python may keep. Memory that it has let go of is used again: new pages of a large array would
-// cost more than all else around a call.
+// An (n, 3) array that Python may keep: `owner` keeps its memory.
+nb::object array_of(const Vec3d* positions, size_t count, std::shared_ptr<const void> owner) {
+  using Owner = std::shared_ptr<const void>;
+  const nb::capsule kept(new Owner(std::move(owner)),
+                         [](void* p) noexcept { delete static_cast<Owner*>(p); });
+  auto* const first = const_cast<Vec3d*>(positions);  // it is Python's
+  return nb::cast(nb::ndarray<nb::numpy, double>(first, {count, 3}, kept));
+}
+
+// Arrays of copies. Memory that Python has let go of is used again: new pages of a large array would cost more
+// than all else around a call.
 class PositionArrays {
  public:
   nb::object copy_of(std::span<const Vec3d> positions) {
     if (!memory_ || memory_.use_count() > 1)
       memory_ = std::make_shared<std::vector<Vec3d>>(positions.size());
     std::copy(positions.begin(), positions.end(), memory_->begin());
-    const nb::capsule owner(new Memory(memory_),
-                            [](void* p) noexcept { delete static_cast<Memory*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, double>(memory_->data(), {memory_->size(), 3}, owner));
+    return array_of(memory_->data(), memory_->size(), memory_);
   }
 
  private:
-  using Memory = std::shared_ptr<std::vector<Vec3d>>;
-  Memory memory_;
+  std::shared_ptr<std::vector<Vec3d>> memory_;
 };
-
-// The sum of forces, and sums and the largest of the magnitudes of components.
-struct ForceSums {
-  Vec3d net{};
-  double magnitude = 0, largest = 0;
-};
-
-// Forces, none of which is larger than kLargestForce, in fixed point. Others are found in the sums.
-ForceSums take_forces(std::span<const double> components, int64_t* fixed) {
-  constexpr size_t kLanes = 6;
-  // The sum leaves the rounded integer in the low bits.
-  constexpr double kMiddle = 1.5 * kFixedLimit;
-  static_assert(kLargestForce * kForceScale < kFixedLimit / 2);
-  double net[kLanes] = {}, magnitude[kLanes] = {}, largest[kLanes] = {};
-  const auto take = [&](size_t lane, size_t k) {
-    const double force = components[k], size = std::abs(force);
-    net[lane] += force;
-    magnitude[lane] += size;
-    largest[lane] = std::max(largest[lane], size);
-    fixed[k] = to_bits(force * kForceScale + kMiddle) - to_bits(kMiddle);
-  };
-  size_t k = 0;
-  for (; k + kLanes <= components.size(); k += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) take(lane, k + lane);
-  for (size_t lane = 0; k < components.size(); ++k, ++lane) take(lane, k);
-  ForceSums sums;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    sums.net[static_cast<int>(lane % 3)] += net[lane];
-    sums.magnitude += magnitude[lane];
-    sums.largest = std::max(sums.largest, largest[lane]);
-  }
-  return sums;
-}
 
 void add_virial(std::span<const Vec3d> positions, const double* forces, const ExternalOutput& out) {
   if (!out.virial) return;
@@ -123,7 +96,7 @@ class PlainResults {
       return false;
     const double value = PyFloat_AsDouble(energy.ptr());
     if (!(std::abs(value) <= kLargestPlainEnergy) ||
-        !is_plain(take_forces({array.data(), array.size()}, out.forces)))
+        !is_plain(take_in_parts({array.data(), array.size()}, out)))
       return false;
     *out.energy = to_fixed(value, kEnergyScale);
     add_virial(input.positions, array.data(), out);
@@ -132,6 +105,17 @@ class PlainResults {
 
  private:
   static constexpr double kLargestPlainEnergy = 1e9;  // kJ/mol
+
+  static ForceSums take_in_parts(std::span<const double> components, const ExternalOutput& out) {
+    constexpr size_t kPart = 3 << 11;
+    ForceSums sums;
+    for (size_t k = 0; k < components.size(); k += kPart) {
+      const size_t end = std::min(k + kPart, components.size());
+      sums.add(take_forces(components.subspan(k, end - k), out.forces + k));
+      out.tell(end);
+    }
+    return sums;
+  }
 
   // A force that is no number is in the sum of magnitudes, but may not be the largest.
   bool is_plain(const ForceSums& sums) const {
@@ -185,7 +169,9 @@ class PythonProvider : public Provider {
 
  private:
   nb::object call(const nb::object& function, const ExternalInput& input) {
-    return function(input.step, positions_.copy_of(input.positions),
+    const std::span<const Vec3d> x = input.positions;
+    return function(input.step,
+                    input.owner ? array_of(x.data(), x.size(), input.owner) : positions_.copy_of(x),
                     input.box ? to_array(*input.box) : nb::none());
   }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from boxes import warm_water
 from running import gpu_count
-from test_external_forces import FAULTS, SCATTERED, Failing, Hills, Springs, kicked
+from test_external_forces import FAULTS, SCATTERED, Failing, Hills, Keeps, Springs, kicked
 
 import quiltmd
 from quiltmd import CellRescaling, ExternalForce, LangevinMiddle, Simulation, VelocityVerlet
@@ -144,6 +144,19 @@ def test_frames_may_be_dropped_while_the_gpu_waits(water: Any) -> None:
     begin = time.monotonic()
     run.run(400, [quiltmd.FunctionReporter(keep, every=4)])
     assert time.monotonic() - begin < 15
+
+
+def test_arrays_of_positions_may_be_kept_and_changed(water: Any) -> None:
+    """Of recorded blocks, too, and beyond the life of the simulation."""
+    ends = set()
+    for most in (0, 1, 2, 5):
+        force = Keeps(most)
+        run = simulation(water, force)
+        ends.add(end(run, 20, 150, 1, 50))
+        del run
+        while force.kept:
+            force.let_go()
+    assert len(ends) == 1
 
 
 @pytest.mark.slow  # and so alone on the GPU: its kernels hold up those of other tests

@@ -130,6 +130,71 @@ def test_it_is_the_built_in_term(water: tuple[System, State], kind: str) -> None
     assert two.energies()["springs"] == pytest.approx(one.energies()["restraint"], rel=1e-6)
 
 
+class Bend(ExternalForce):
+    """An angle of three atoms, 0.5 k (theta - theta0)^2."""
+
+    def __init__(self, atoms: list[int], k: float, rest: float) -> None:
+        self.atoms, self.k, self.rest = atoms, k, rest
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        u, v = positions[0] - positions[1], positions[2] - positions[1]
+        a, b = np.linalg.norm(u), np.linalg.norm(v)
+        cosine = u @ v / (a * b)
+        away = np.arccos(cosine) - self.rest
+        slope = self.k * away / np.sqrt(1 - cosine**2)
+        first = slope * (v / b - cosine * u / a) / a
+        last = slope * (u / a - cosine * v / b) / b
+        return 0.5 * self.k * away**2, np.array([first, -first - last, last])
+
+
+class Contact(ExternalForce):
+    """A 12-6 potential of two atoms."""
+
+    def __init__(self, atoms: list[int], sigma: float, epsilon: float) -> None:
+        self.atoms, self.sigma, self.epsilon = atoms, sigma, epsilon
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        between = positions[1] - positions[0]
+        r2 = between @ between
+        s6 = (self.sigma**2 / r2) ** 3
+        push = 24 * self.epsilon * (2 * s6**2 - s6) / r2 * between
+        return 4 * self.epsilon * (s6**2 - s6), np.array([-push, push])
+
+
+def test_angle_and_12_6_potential_are_the_built_in_ones(water: tuple[System, State]) -> None:
+    """In the same way."""
+    system, state = water
+    away = np.linalg.norm(state.positions - state.positions[9], axis=1)
+    near, far = (int(np.flatnonzero((away > low) & (away < low + 0.1))[0]) for low in (0.3, 0.45))
+    rest, three, two = np.radians(80.0), [near, 9, far], [9, near]
+
+    def bent(strength: float) -> System:
+        where = tuple(f"index {i + 1}" for i in three)
+        angle = Restraint("angle", where, k=90.0 * strength, angle=80.0)
+        return restrain(system, [angle], state.positions, state.box)
+
+    def in_contact(strength: float) -> System:
+        pair = [0.0, 0.33, 2.0 * strength]
+        return system.with_terms(system.terms["pair14"].joined([two], [pair]))
+
+    cases: list[Any] = [
+        ("restraint", bent, Bend(three, 90.0, rest)),
+        ("lj14", in_contact, Contact(two, 0.33, 2.0)),
+    ]
+    for energy, built_in, force in cases:
+        # Weak ones for the same patches, so that nothing else is rounded differently.
+        weak = built_in(1e-14)
+        one, other = simulation(built_in(1.0), state), simulation(weak, state, force)
+        pulled = one.forces() - simulation(weak, state).forces()
+        assert np.linalg.norm(pulled[force.atoms], axis=1).min() > 1
+        assert np.abs(one.forces() - other.forces()).max() < 2.0**-30
+        for run in (one, other):
+            run.run(20)
+        assert np.abs(one.state().positions - other.state().positions).max() < 1e-9
+        own = other.energies()[type(force).__name__.lower()]
+        assert own == pytest.approx(one.energies()[energy], rel=1e-6)
+
+
 def test_energy_forces_and_virial_are_those_of_the_function(water: tuple[System, State]) -> None:
     """The virial by a strain of the box, of hydrogen groups, as a pressure has it."""
     system, state = water
@@ -196,6 +261,42 @@ def test_bits_do_not_depend_on_balance(water: tuple[System, State]) -> None:
     assert quiltmd.digest(runs[0].state()) == quiltmd.digest(runs[1].state())
     assert runs[0].energies() == runs[1].energies()
     assert all(array.tobytes() == seen for array, seen in forces[1].kept)  # each a copy of its own
+
+
+class Keeps(Springs):
+    """Keeps the arrays of its last calls, and writes nonsense into those that it lets go of."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(SCATTERED)
+        self.most = most
+        self.kept: list[tuple[Any, bytes]] = []
+
+    def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
+        found = super().compute(step, positions, box)
+        self.kept.append((positions, positions.tobytes()))
+        while len(self.kept) > self.most:
+            self.let_go()
+        return found
+
+    def let_go(self) -> None:
+        array, seen = self.kept.pop(0)
+        assert array.tobytes() == seen
+        array[:] = np.nan
+
+
+def test_arrays_of_positions_may_be_kept_and_changed(water: tuple[System, State]) -> None:
+    ends = set()
+    for most in (0, 1, 2, 5):
+        force = Keeps(most)
+        run = simulation(*water, force)
+        for steps in (20, 1, 20):
+            run.run(steps)
+            run.energies()  # with the virial
+        ends.add((quiltmd.digest(run.state()), run.virial().tobytes()))
+        del run
+        while force.kept:
+            force.let_go()
+    assert len(ends) == 1
 
 
 def test_messages_of_many_ranks_go_along_a_tree(water: tuple[System, State]) -> None:

@@ -16,7 +16,7 @@ constexpr int kThreads = 128;
 // Waiting blocks leave room for the kernels beside them.
 constexpr unsigned kMostBlocks = 32;
 // Numbers of host memory that a thread asks for before it needs the first: each takes a microsecond or two.
-constexpr int kReadAtOnce = 8;
+constexpr int kReadAtOnce = 4;
 
 __device__ __forceinline__ int first_of_thread() {
   return static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
@@ -26,8 +26,14 @@ __device__ __forceinline__ int all_threads() { return static_cast<int>(gridDim.x
 __global__ void gather_external_kernel(const __grid_constant__ GatherExternal op,
                                        LaunchTimes* times) {
   const Timed timed(times);
-  wait_for_previous();
   const int k = first_of_thread();
+  // Before the wait, as it comes across the bus: the host gave it before the last answer, and the kernels that used
+  // that one have ended.
+  const bool takes_sheet = k == 0 && op.given;
+  Sheet sheet{};
+  if (takes_sheet) sheet.words = static_cast<const volatile Sheet*>(op.given)->words;
+  wait_for_previous();
+  if (takes_sheet) *op.sheet = sheet;
   if (k >= op.of.count) return;
   const int slot = op.of.slot(k);
   const Vec3d x = slot < 0 ? Vec3d{} : op.position[slot];
@@ -38,38 +44,65 @@ __global__ void gather_external_kernel(const __grid_constant__ GatherExternal op
 __global__ void ask_providers_kernel(const __grid_constant__ AskProviders op, LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
-  for (int k = first_of_thread(); k < op.words(); k += all_threads()) op.question[k] = op.word(k);
-  __syncthreads();
+  double* const words = op.sheet->words;
+  bool is_nonsense = false;
+  for (int k = first_of_thread(); k < op.words(); k += all_threads()) {
+    const double word = op.word(k);
+    words[k] = word;
+    is_nonsense |= !isfinite(word);
+  }
+  is_nonsense = __syncthreads_or(is_nonsense);
   if (threadIdx.x != 0) return;
+  if (is_nonsense) *static_cast<volatile uint32_t*>(op.is_nonsense) = 1;
   __threadfence_system();
   if (atomicAdd(op.blocks, 1u) + 1 < gridDim.x) return;
-  *op.blocks = 0;
+  *op.blocks = *op.seen = 0;
+  *static_cast<volatile uint32_t*>(op.answered) = 0;
   __threadfence_system();
   *reinterpret_cast<volatile uint32_t*>(op.turn) = static_cast<uint32_t>(Turn::kProviders);
 }
 
-// If time runs out as the answer comes, either this sees the answer or the host sees that this was late. From
-// then on the host answers no more, and nothing is waited for.
-__device__ void await_turn(const AwaitProviders& op) {
-  const auto* const turn = reinterpret_cast<const volatile uint32_t*>(op.turn);
-  auto* const is_late = static_cast<volatile uint32_t*>(op.is_late);
-  const auto is_here = [turn] { return *turn == static_cast<uint32_t>(Turn::kKernels); };
+// Until so many are there. One thread looks across the bus: reads of one word of the host follow each other, and
+// each takes a microsecond. If time runs out as the answer comes, either this sees the answer or the host sees that
+// this was late. From then on the host answers no more, and nothing is waited for.
+__device__ uint32_t look_for_answer(const AwaitProviders& op, uint32_t count) {
+  auto* const words = static_cast<volatile uint32_t*>(op.answered_is_late);
+  const auto* const both = reinterpret_cast<const volatile uint64_t*>(op.answered_is_late);
   const unsigned long long start = gpu_clock();
-  while (!is_here() && *is_late == 0) {
-    if (gpu_clock() - start < kMessageTimeout) continue;
-    *is_late = 1;
+  uint32_t answered = 0;
+  while (answered < count) {
+    const uint64_t read = *both;
+    answered = read >> 32 ? ~0u : static_cast<uint32_t>(read);
+    if (answered >= count || gpu_clock() - start < kMessageTimeout) continue;
+    words[1] = 1;
     __threadfence_system();
   }
   __threadfence_system();
+  *static_cast<volatile uint32_t*>(op.seen) = answered;
+  return answered;
+}
+
+// How many are there: so many, or more.
+__device__ uint32_t await_answer(const AwaitProviders& op, uint32_t count) {
+  if (blockIdx.x == 0) return look_for_answer(op, count);
+  const auto* const seen = static_cast<const volatile uint32_t*>(op.seen);
+  uint32_t answered = *seen;
+  for (; answered < count; answered = *seen) __nanosleep(50);
+  __threadfence_system();
+  return answered;
 }
 
 __global__ void await_providers_kernel(const __grid_constant__ AwaitProviders op,
                                        LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
-  if (threadIdx.x == 0) await_turn(op);
-  __syncthreads();
-  for (int first = first_of_thread(); first < op.count; first += kReadAtOnce * all_threads()) {
+  const int at_once = kReadAtOnce * all_threads();
+  uint32_t answered = 0;  // by what the first thread knows
+  for (int begin = 0; begin < op.count; begin += at_once) {
+    const auto needed = static_cast<uint32_t>(min(begin + at_once, op.count));
+    if (threadIdx.x == 0 && answered < needed) answered = await_answer(op, needed);
+    __syncthreads();
+    const int first = begin + first_of_thread();
     int64_t read[kReadAtOnce];
 #pragma unroll
     for (int n = 0; n < kReadAtOnce; ++n)

@@ -21,12 +21,6 @@ std::vector<int32_t> all_atoms(const std::vector<ExternalForce>& forces) {
   return all;
 }
 
-bool are_finite(std::span<const Vec3d> positions) {
-  return std::all_of(positions.begin(), positions.end(), [](const Vec3d& x) {
-    return std::isfinite(x.x) && std::isfinite(x.y) && std::isfinite(x.z);
-  });
-}
-
 const char* describe(ExternalFault fault) {
   if (fault == ExternalFault::kForceNotFinite) return "the forces are not finite";
   if (fault == ExternalFault::kForceTooLarge) return "a force is out of range";
@@ -46,7 +40,9 @@ ExternalMemory::ExternalMemory(const SlotMemory& slots, const std::vector<Extern
       atoms_(slots.device, all_atoms(forces)),
       positions_(slots.device, 3 * atoms_.size()),
       found_(slots.device, 3 * atoms_.size() + Symmetric::kParts + forces.size()),
-      ended_blocks_(slots.device, std::vector<uint32_t>{0}) {
+      ended_blocks_(slots.device, std::vector<uint32_t>{0}),
+      seen_(slots.device, std::vector<uint32_t>{0}),
+      sheet_(slots.device, 1) {
   clear_found();
 }
 
@@ -55,10 +51,9 @@ void ExternalMemory::clear_found() {
 }
 
 GatherExternal ExternalMemory::gather() const {
-  return {{atoms_.data(), slots_.slot_of_atom.data(), slots_.owned_slots.data(),
-           static_cast<int>(atoms_.size())},
-          slots_.position().data(),
-          positions_.data()};
+  const ExternalAtoms of{atoms_.data(), slots_.slot_of_atom.data(), slots_.owned_slots.data(),
+                         static_cast<int>(atoms_.size())};
+  return {of, slots_.position().data(), positions_.data(), desk_.sheet, sheet_.data()};
 }
 
 AddExternal ExternalMemory::add(bool with_energies) const {
@@ -77,26 +72,36 @@ void ExternalMemory::prepare_calls() {
     if (launches(force)) most = std::max(most, 3 * force.atoms.size() + 1);
   launched_ = Buffer<double>(slots_.device, most);
   if (most > 0) faults_ = Buffer<uint64_t>(slots_.device, std::vector<uint64_t>(forces_.size(), 0));
-  constexpr size_t kTurnWords = 8;  // a cache line of their own
-  const size_t question = static_cast<size_t>(words()) + AskProviders::kBoxNumbers;
-  const size_t words = kTurnWords + question + found_.size();
-  desk_.memory = beside_host_ ? beside_host_->make_host_memory(words * sizeof(int64_t))
-                              : std::make_shared<int64_t[]>(words);
+  const auto make = [this](size_t words) -> std::shared_ptr<void> {
+    if (beside_host_) return beside_host_->make_host_memory(words * sizeof(int64_t));
+    return std::make_shared<int64_t[]>(words);
+  };
+  for (std::shared_ptr<double>& sheet : desk_.sheets)
+    sheet = std::static_pointer_cast<double>(
+        make(static_cast<size_t>(words()) + AskProviders::kBoxNumbers));
+  constexpr size_t kFirstWords = 8;  // a cache line of their own
+  desk_.memory = make(kFirstWords + found_.size());
   auto* const first = static_cast<int64_t*>(desk_.memory.get());
-  desk_.turn = static_cast<Turn*>(desk_.memory.get());
-  desk_.is_late = static_cast<uint32_t*>(desk_.memory.get()) + 1;
-  desk_.question = reinterpret_cast<double*>(first + kTurnWords);
-  desk_.answer = first + kTurnWords + question;
+  auto* const flags = static_cast<uint32_t*>(desk_.memory.get());
+  desk_.answered = flags;
+  desk_.is_late = flags + 1;
+  desk_.is_nonsense = flags + 2;
+  desk_.turn = reinterpret_cast<Turn*>(flags + 3);
+  desk_.sheet = reinterpret_cast<Sheet*>(first + 2);
+  desk_.sheet->words = desk_.sheets[0].get();
+  desk_.answer = first + kFirstWords;
 }
 
 AskProviders ExternalMemory::ask() const {
   const bool has_box = !slots_.patch_grid.is_open();
-  return {positions_.data(), words(),    has_box ? slots_.conditions.data() : nullptr,
-          desk_.question,    desk_.turn, ended_blocks_.data()};
+  const Conditions* const conditions = has_box ? slots_.conditions.data() : nullptr;
+  return {positions_.data(), words(),    conditions,   sheet_.data(),       desk_.is_nonsense,
+          desk_.answered,    desk_.turn, seen_.data(), ended_blocks_.data()};
 }
 
 AwaitProviders ExternalMemory::await() const {
-  return {desk_.turn, desk_.is_late, desk_.answer, found_.data(), static_cast<int>(found_.size())};
+  return {desk_.answered, desk_.answer, seen_.data(), found_.data(),
+          static_cast<int>(found_.size())};
 }
 
 void ExternalMemory::call(const ExternalCall& call) {
@@ -149,17 +154,35 @@ bool ExternalMemory::await_question() const {
   return true;
 }
 
-void ExternalMemory::end_turn() const { std::atomic_ref<Turn>(*desk_.turn).store(Turn::kKernels); }
+void ExternalMemory::tell_answered(size_t count) const {
+  std::atomic_ref<uint32_t>(*desk_.answered).store(static_cast<uint32_t>(count));
+}
+
+void ExternalMemory::end_turn() const {
+  *desk_.is_nonsense = 0;
+  tell_answered(found_.size());
+  std::atomic_ref<Turn>(*desk_.turn).store(Turn::kKernels);
+}
+
+void ExternalMemory::clear_sheet() const {
+  for (const std::shared_ptr<double>& sheet : desk_.sheets)
+    if (sheet.use_count() == 1) desk_.sheet->words = sheet.get();
+  std::atomic_thread_fence(std::memory_order_acquire);  // after those who let go of it have read it
+}
 
 bool ExternalMemory::is_late() const {
   return desk_.memory && std::atomic_ref<uint32_t>(*desk_.is_late).load() != 0;
 }
 
-std::vector<ExternalInput> ExternalMemory::inputs(int64_t step) const {
-  const double* next = desk_.question;
+std::vector<ExternalInput> ExternalMemory::inputs(int64_t step, Keep keep) const {
+  const double* next = desk_.sheet->words;
+  const auto& [one, other] = desk_.sheets;
+  std::shared_ptr<const void> owner;
+  if (keep == Keep::kSheet && one.use_count() + other.use_count() == 2)
+    owner = next == one.get() ? one : other;
   std::vector<ExternalInput> inputs;
   for (const ExternalForce& force : forces_) {
-    inputs.push_back({step, {}, {reinterpret_cast<const Vec3d*>(next), force.atoms.size()}});
+    inputs.push_back({step, {}, {reinterpret_cast<const Vec3d*>(next), force.atoms.size()}, owner});
     next += 3 * force.atoms.size();
   }
   if (slots_.patch_grid.is_open()) return inputs;
@@ -175,14 +198,19 @@ void ExternalMemory::compute(const ExternalCall& call) {
   int64_t* const virial = force_to + words();
   int64_t* const energy = virial + Symmetric::kParts;
   std::fill(virial, desk_.answer + found_.size(), 0);
-  const std::vector<ExternalInput> of = inputs(call.step);
+  // Which is of the positions that were asked for, so those may not be changed.
+  const bool with_virial = call.energies == Energies::kAdd;
+  const std::vector<ExternalInput> of =
+      inputs(call.step, with_virial ? Keep::kCopies : Keep::kSheet);
   double longest = 0;
   for (size_t p = 0; p < forces_.size(); force_to += 3 * forces_[p++].atoms.size()) {
     if (launches(forces_[p])) continue;
-    if (!are_finite(of[p].positions)) return clear_answer();
     const double begin = clock_seconds();
-    const bool with_virial = call.energies == Energies::kAdd;
-    forces_[p].provider->compute(of[p], {force_to, energy + p, with_virial ? virial : nullptr});
+    const auto tell = [this, before = force_to - desk_.answer](size_t count) {
+      tell_answered(static_cast<size_t>(before) + count);
+    };
+    forces_[p].provider->compute(of[p],
+                                 {force_to, tell, energy + p, with_virial ? virial : nullptr});
     const double seconds = clock_seconds() - begin;
     if (seconds > longest) slowest_ = forces_[p].provider.get();
     longest = std::max(longest, seconds);
@@ -193,11 +221,12 @@ void ExternalMemory::answer(const ExternalCall& call) {
   if (is_late()) return note_late(call.step);
   if (!await_question()) return;
   try {
-    failure_.error ? clear_answer() : compute(call);
+    failure_.error || *desk_.is_nonsense ? clear_answer() : compute(call);
   } catch (...) {
     clear_answer();
     failure_ = {std::current_exception(), call.step};
   }
+  clear_sheet();
   end_turn();
   if (is_late()) note_late(call.step);
 }
@@ -213,7 +242,7 @@ void ExternalMemory::note_late(int64_t step) {
 
 void ExternalMemory::update(int64_t step) {
   if (!await_question()) return;
-  const std::vector<ExternalInput> of = inputs(step);
+  const std::vector<ExternalInput> of = inputs(step, Keep::kCopies);
   end_turn();  // no kernel asks before this returns
   for (size_t p = 0; p < forces_.size(); ++p) {
     const int every = forces_[p].update_every;

@@ -2,6 +2,7 @@
 // The memory of forces from outside on one rank, and on rank 0 the calls of their providers.
 #pragma once
 
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -55,13 +56,17 @@ class ExternalMemory {
   void forget_failure();
 
  private:
-  // What kernels and providers hand each other, in host memory.
+  // What kernels and providers hand each other, in host memory. Questions come on one of two sheets: a provider may
+  // keep one of them, and is given copies where the next question would then have none.
   struct Desk {
     std::shared_ptr<void> memory;
+    uint32_t* answered;
+    uint32_t* is_late;  // follows it
     Turn* turn;
-    uint32_t* is_late;
-    double* question;
+    uint32_t* is_nonsense;
+    Sheet* sheet;  // of the next question
     int64_t* answer;
+    std::array<std::shared_ptr<double>, 2> sheets;
   };
   struct Failure {
     std::exception_ptr error;  // null: none
@@ -73,11 +78,15 @@ class ExternalMemory {
   void throw_faults(int64_t end) const;
   // False where no kernel asks, as on a device that runs none.
   bool await_question() const;
+  void tell_answered(size_t count) const;
   void end_turn() const;
+  // Takes a sheet that nobody has kept for the next question.
+  void clear_sheet() const;
   // Whether a call took so long that kernels wait no longer, and nothing is called any more.
   bool is_late() const;
   void note_late(int64_t step);
-  std::vector<ExternalInput> inputs(int64_t step) const;
+  enum class Keep { kCopies, kSheet };
+  std::vector<ExternalInput> inputs(int64_t step, Keep keep) const;
   void compute(const ExternalCall& call);  // into the answer
   void clear_answer() const;
 
@@ -86,7 +95,8 @@ class ExternalMemory {
   MapsHostMemory* const beside_host_;  // the device; null where launches run at once
   Buffer<int32_t> atoms_;
   Buffer<int64_t> positions_, found_;
-  Buffer<uint32_t> ended_blocks_;
+  Buffer<uint32_t> ended_blocks_, seen_;
+  Buffer<Sheet> sheet_;
   Desk desk_{};
   // Of forces that launch: (atoms, 3) and an energy, of one after the other; and what is wrong, of each force.
   Buffer<double> launched_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Host kernels of forces from outside.
 #include <algorithm>
+#include <cmath>
 
 #include "computes/external/operations.h"
 #include "device/host/kernels.h"
@@ -15,11 +16,17 @@ void gather_external(const GatherExternal& op, ThreadGroup&) {
     int64_t* const to = op.words + 3 * static_cast<ptrdiff_t>(k);
     for (int d = 0; d < 3; ++d) to[d] = to_bits(x[d]);
   }
+  if (op.given) *op.sheet = *op.given;
 }
 
 // Launches run at once, so the host asks between these two.
 void ask_providers(const AskProviders& op, ThreadGroup&) {
-  for (int k = 0; k < op.words(); ++k) op.question[k] = op.word(k);
+  for (int k = 0; k < op.words(); ++k) {
+    const double word = op.word(k);
+    op.sheet->words[k] = word;
+    if (!std::isfinite(word)) *op.is_nonsense = 1;
+  }
+  *op.answered = 0;
   *op.turn = Turn::kProviders;
 }
 

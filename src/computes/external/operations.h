@@ -31,16 +31,24 @@ struct ExternalAtoms {
   }
 };
 
+// Where a question goes, in host memory.
+struct Sheet {
+  double* words;
+};
+
 // The bits of their positions; zero where another rank owns the atom.
 struct GatherExternal {
   static constexpr const char* kName = "gather_external";
   ExternalAtoms of;
   const Vec3d* position;
   int64_t* words;  // three for each
+  // The next one, as the host gave it in its memory; null on ranks that do not ask.
+  const Sheet* given;
+  Sheet* sheet;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, of, position);
-    QMD_USES(kWrite, words);
+    QMD_USES(kRead, of, position, given);
+    QMD_USES(kWrite, words, sheet);
   }
 };
 
@@ -48,16 +56,19 @@ struct GatherExternal {
 // take turns with memory of the host: positions are put there for the providers, and then what they found.
 enum class Turn : uint32_t { kKernels = 0, kProviders = 1 };
 
-// Positions and, where there is one, the box; then it is the providers' turn.
+// Positions and, where there is one, the box; then it is the providers' turn. A number that is none is noted.
 struct AskProviders {
   static constexpr const char* kName = "ask_providers";
   static constexpr int kBoxNumbers = sizeof(Box) / sizeof(double);
   const int64_t* positions;      // bits
   int count;                     // of these
   const Conditions* conditions;  // with the box; null without a periodic boundary
-  double* question;              // in host memory
-  Turn* turn;                    // likewise
-  uint32_t* blocks;              // that have ended; zero between kernels
+  const Sheet* sheet;            // where they go
+  uint32_t* is_nonsense;         // in host memory, as the next two
+  uint32_t* answered;            // becomes 0
+  Turn* turn;
+  uint32_t* seen;    // of the answer; becomes 0
+  uint32_t* blocks;  // that have ended; zero between kernels
 
   QMD_HD int words() const { return conditions ? count + kBoxNumbers : count; }
   QMD_HD double word(int k) const {
@@ -67,25 +78,27 @@ struct AskProviders {
     return numbers[k - count];
   }
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, positions, conditions);
-    QMD_USES(kWrite, question, turn);
+    QMD_USES(kRead, positions, conditions, sheet);
+    QMD_USES(kWrite, is_nonsense, answered, turn, extent(seen, 1));
     QMD_USES(kReadWrite, extent(blocks, 1));
   }
 };
 
-// Waits until it is the kernels' turn, and takes what providers found. Who has waited for too long says so
+// Takes what providers found as soon as it is there. Who has waited for too long says so
 // and goes on: a provider that waits for the GPU would wait for ever.
 struct AwaitProviders {
   static constexpr const char* kName = "await_providers";
-  const Turn* turn;       // in host memory
-  uint32_t* is_late;      // likewise; not 0: nobody waits any more
-  const int64_t* answer;  // likewise
+  // How many of the integers are there, and not 0 if nobody waits any more: next to each other in host memory.
+  uint32_t* answered_is_late;
+  const int64_t* answer;  // in host memory
+  uint32_t* seen;         // how many one thread has seen there, for all
   int64_t* found;
   int count;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, turn, answer);
-    QMD_USES(kWrite, is_late, found);
+    QMD_USES(kRead, answer);
+    QMD_USES(kReadWrite, answered_is_late, extent(seen, 1));
+    QMD_USES(kWrite, found);
   }
 };
 

@@ -3,7 +3,9 @@
 // given does not depend on ranks: one call for all of its atoms, in an order of its own, by rank 0.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,11 +22,15 @@ struct ExternalInput {
   int64_t step;
   std::optional<Box> box;            // none without a periodic boundary
   std::span<const Vec3d> positions;  // of its atoms, unwrapped, nm
+  // Of the memory of the positions, which may be kept by it and changed. Null: they are for this call, and constant.
+  std::shared_ptr<const void> owner;
 };
 
 // Receives results in fixed point (math/fixed.h).
 struct ExternalOutput {
   int64_t* forces;  // three components for each atom
+  // May be told how many components are there: they are taken meanwhile, and must then stay unless the call fails.
+  std::function<void(size_t)> tell;
   int64_t* energy;
   // Symmetric::kParts sums, to which its own are added: minus the derivative of the energy by a strain of positions
   // and box. Null where the virial is not needed.

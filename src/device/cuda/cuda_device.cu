@@ -24,6 +24,7 @@
 #include "device/cuda/recorded_graph.h"
 #include "device/cuda/run_time_compiler.h"
 #include "device/cuda/stream_scratch.h"
+#include "device/cuda/unused_host_memory.h"
 
 namespace quiltmd {
 namespace {
@@ -157,6 +158,7 @@ CudaDevice::~CudaDevice() {
   d.compiled.unload();
   for (void* pointer : d.allocations) cudaFree(pointer);
   cudaFreeHost(d.staging);
+  UnusedHostMemory::all().free();
 }
 
 CudaContext& CudaDevice::context(Stream stream) {
@@ -302,9 +304,10 @@ std::shared_ptr<uint32_t> CudaDevice::make_host_number() {
 
 std::shared_ptr<void> CudaDevice::make_host_memory(size_t bytes) {
   impl_->use();
+  UnusedHostMemory::all().free();
   void* const memory = allocate_pinned(bytes);
   std::memset(memory, 0, bytes);
-  return {memory, [](void* pointer) { cudaFreeHost(pointer); }};
+  return {memory, [](void* pointer) { UnusedHostMemory::all().add(pointer); }};
 }
 
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>& pieces) {
