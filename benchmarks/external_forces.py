@@ -60,6 +60,18 @@ class Nothing(InNumPy):
         return 0.0, np.zeros_like(positions)
 
 
+class Zeros(InNumPy):
+    """The same array of zeros at each call."""
+
+    atoms = None
+    forces: Any = None
+
+    def evaluate(self, positions: Any) -> tuple[Any, ...]:
+        if self.forces is None:
+            self.forces = np.zeros_like(positions)
+        return 0.0, self.forces
+
+
 class Squares(InNumPy):
     """A sum of squares over all atoms; forces are written into the same array at each call."""
 
@@ -107,6 +119,7 @@ KINDS: dict[str, Callable[[], list[quiltmd.ExternalForce]]] = {
     "nothing on 10 atoms": lambda: [Nothing(TEN)],
     "numpy on 10 atoms": lambda: [Pull()],
     "nothing on all atoms": lambda: [Nothing(None)],
+    "zeros on all atoms": lambda: [Zeros()],
     "numpy on all atoms": lambda: [Squares()],
     "numpy, not recorded": lambda: [Apart()],
 }
