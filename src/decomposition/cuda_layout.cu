@@ -17,7 +17,8 @@ namespace quiltmd {
 namespace layout {
 
 constexpr int kThreads = 128;
-constexpr int kRoom = 512;  // groups of a patch in shared memory
+constexpr int kPlaceThreads = 256;  // more than the groups of most patches
+constexpr int kRoom = 512;          // groups of a patch in shared memory
 // Patches that each block of the second kernel sums up by itself; of more, their chunks.
 constexpr int kFew = 2048, kChunk = 512;
 
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(kThreads)
 __device__ __forceinline__ long long sum_tallies(const int64_t* tally, int begin, int end) {
   long long sum = 0;
 #pragma unroll 4
-  for (int b = begin + threadIdx.x; b < end; b += kThreads) {
+  for (int b = begin + threadIdx.x; b < end; b += static_cast<int>(blockDim.x)) {
     const long long t = tally[b];
     sum += static_cast<long long>(groups_in(t)) << 32 | slots_in(t);
   }
@@ -86,7 +87,7 @@ __device__ __forceinline__ long long sum_before(const int64_t* tally, const int6
   if (!chunks) return sum_tallies(tally, 0, end);
   const int whole = end / kChunk;
   long long sum = sum_tallies(tally, whole * kChunk, end);
-  for (int c = threadIdx.x; c < whole; c += kThreads) sum += chunks[c];
+  for (int c = threadIdx.x; c < whole; c += static_cast<int>(blockDim.x)) sum += chunks[c];
   return sum;
 }
 
@@ -128,7 +129,7 @@ __device__ __noinline__ void collect(const PlaceGroups& op, int patch, int* memb
   const BinGroups& bin = op.bin;
   const int count = used(bin.count, bin.capacity);
   int found = 0;
-  for (int base = 0; base < count; base += kThreads) {
+  for (int base = 0; base < count; base += kPlaceThreads) {
     const int n = base + threadIdx.x;
     const bool member = n < count && bin.records[n].patch == patch;
     int here;
@@ -145,12 +146,12 @@ struct Row {
 };
 
 __device__ void rank_groups(const PlaceGroups& op, const int* members, int count, int* order) {
-  __shared__ unsigned long long tile[kThreads];
-  for (int base = 0; base < count; base += kThreads) {
+  __shared__ unsigned long long tile[kPlaceThreads];
+  for (int base = 0; base < count; base += kPlaceThreads) {
     const int mine = base + threadIdx.x;
     int rank = 0, record = 0;
     unsigned long long key = 0;
-    for (int other = 0; other < count; other += kThreads) {
+    for (int other = 0; other < count; other += kPlaceThreads) {
       const int n = other + threadIdx.x;
       __syncthreads();
       if (n < count) {
@@ -163,7 +164,7 @@ __device__ void rank_groups(const PlaceGroups& op, const int* members, int count
         key = order_key(r.key, r.group);
       }
       __syncthreads();
-      const int loaded = min(kThreads, count - other);
+      const int loaded = min(kPlaceThreads, count - other);
 #pragma unroll 8
       for (int t = 0; t < loaded; ++t) rank += tile[t] < key;
     }
@@ -175,7 +176,7 @@ __device__ void rank_groups(const PlaceGroups& op, const int* members, int count
 // First slots of the groups, and what else is known of them.
 __device__ void place_groups(const PlaceGroups& op, const PlacedPatch& patch, Row row) {
   int start = patch.start;
-  for (int base = 0; base < patch.groups; base += kThreads) {
+  for (int base = 0; base < patch.groups; base += kPlaceThreads) {
     const int g = base + threadIdx.x, index = patch.group_start + g;
     const bool present = g < patch.groups;
     const GroupRecord* const record = op.bin.records + row.record[present ? g : base];
@@ -249,7 +250,7 @@ __device__ void fill_slots(const PlaceGroups& op, const PlacedPatch& patch, Row 
 }
 
 // One block per patch, or several that share its slots.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kPlaceThreads)
     place_kernel(const __grid_constant__ PlaceGroups op, Buckets buckets, const int64_t* chunks,
                  LaunchTimes* times) {
   const Timed timed(times);
@@ -257,14 +258,15 @@ __global__ void __launch_bounds__(kThreads)
   wait_for_previous();
   if (op.faults->refused) return;
   const int patches = op.bin.grid.cells.x * op.bin.grid.cells.y * op.bin.grid.cells.z;
-  const int number = (blockIdx.y * gridDim.x + blockIdx.x) * kThreads + threadIdx.x;
-  for (int p = number; p < patches; p += gridDim.x * gridDim.y * kThreads) op.next_tally[p] = 0;
+  const int number = (blockIdx.y * gridDim.x + blockIdx.x) * kPlaceThreads + threadIdx.x;
+  for (int p = number; p < patches; p += gridDim.x * gridDim.y * kPlaceThreads)
+    op.next_tally[p] = 0;
   if (number == 0) {
     op.faults->violation_step = 0;
     copy_numbers(op.numbers, op.start.numbers);
   }
   const PlacedPatch patch = lay_out(op, chunks);
-  if (static_cast<int>(blockIdx.y) * kThreads >= patch.atoms) return;
+  if (static_cast<int>(blockIdx.y) * kPlaceThreads >= patch.atoms) return;
   const int* members = buckets.members + static_cast<int64_t>(blockIdx.x) * buckets.room;
   if (patch.groups > buckets.room) {
     collect(op, patch.patch, buckets.more + patch.group_start);
@@ -275,7 +277,7 @@ __global__ void __launch_bounds__(kThreads)
                 small ? slots : buckets.slots + patch.group_start};
   rank_groups(op, members, patch.groups, row.record);
   place_groups(op, patch, row);
-  fill_slots(op, patch, row, patch.start + blockIdx.y * kThreads, gridDim.y * kThreads);
+  fill_slots(op, patch, row, patch.start + blockIdx.y * kPlaceThreads, gridDim.y * kPlaceThreads);
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -333,8 +335,8 @@ __global__ void __launch_bounds__(kThreads)
 
 namespace {
 
-LaunchShape shape(const char* name, unsigned blocks, unsigned blocks_y = 1) {
-  return {name, blocks, layout::kThreads, 0, Start::kEarly, blocks_y};
+LaunchShape shape(const char* name, unsigned blocks) {
+  return {name, blocks, layout::kThreads, 0, Start::kEarly};
 }
 
 void place_groups(const PlaceGroups& op, CudaContext& context) {
@@ -363,7 +365,8 @@ void place_groups(const PlaceGroups& op, CudaContext& context) {
            layout::chunk_kernel, op, chunks);
   const int parts = min(4, max(1, 4 * context.sm_count / op.owned_count));
   launch(context,
-         shape(PlaceGroups::kName, static_cast<unsigned>(owned), static_cast<unsigned>(parts)),
+         {PlaceGroups::kName, static_cast<unsigned>(owned), layout::kPlaceThreads, 0, Start::kEarly,
+          static_cast<unsigned>(parts)},
          layout::place_kernel, op, buckets, chunks);
 }
 

@@ -121,10 +121,9 @@ __global__ void __launch_bounds__(kThreads, blocks_of(Order))
   __shared__ Piece piece;
 #pragma unroll 4
   for (int i = threadIdx.x; i < b.words() / 4; i += kThreads) mesh_memory[i] = {0, 0, 0, 0};
-  // A barostat that has put the box there clears energies and forces after it, and so has ended.
-  const Vec3f per_nm = own_per_nm(op.box);
-  wait_for_previous();
+  wait_for_previous();  // a barostat may have put the box there right before
   release_next();
+  const Vec3f per_nm = own_per_nm(op.box);
   const PlacedPatch patch = op.patches[blockIdx.x];
   find_piece(patch, b, per_nm, piece);
   const SlotRange slots = find_slots(patch, b);
@@ -346,8 +345,12 @@ void gather_forces_by(int pieces, const GatherForces& op, CudaContext& context) 
   gather_by(pieces, op, op, context);
 }
 
+// To spread, half as many atoms as threads where such blocks take half of the machine: their bricks are smaller.
 void spread_charges(const SpreadCharges& op, CudaContext& context) {
-  spread_charges_by(choose_pieces(op.grid, op.patch_count, context), op, context);
+  const int chosen = choose_pieces(op.grid, op.patch_count, context);
+  const auto small = static_cast<int>(std::ceil(2 * atoms_of_large_patch(op.grid) / kThreads));
+  const bool fits = 2 * small * op.patch_count <= kBlocks * context.sm_count;
+  spread_charges_by(fits ? std::max(chosen, small) : chosen, op, context);
 }
 
 void gather_forces(const GatherForces& op, CudaContext& context) {
