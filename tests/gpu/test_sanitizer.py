@@ -28,10 +28,11 @@ def sanitizer() -> str:
 
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
-    ("tool", "ensemble"), [("memcheck", "nvt"), ("memcheck", "nve"), ("racecheck", "nvt")]
+    ("tool", "kind"),
+    [("memcheck", "nvt"), ("memcheck", "nve"), ("memcheck", "boxes"), ("racecheck", "nvt")],
 )
-def test_small_run(tool: str, ensemble: str, alanine: tuple[Path, Path]) -> None:
-    watched = [sys.executable, HERE / "small_run.py", *alanine, ensemble]
+def test_small_run(tool: str, kind: str, alanine: tuple[Path, Path]) -> None:
+    watched = [sys.executable, HERE / "small_run.py", *alanine, kind]
     done = subprocess.run(
         [sanitizer(), "--tool", tool, "--error-exitcode", "17", *watched],
         capture_output=True,
