@@ -158,6 +158,11 @@ std::unique_ptr<Frame> capture(Engine& engine, bool energies, bool positions, bo
   return engine.capture({energies, positions, state});
 }
 
+std::unique_ptr<Frame> run_and_capture(Engine& engine, int64_t steps, bool energies, bool positions,
+                                       bool state) {
+  return engine.run_and_capture(steps, {energies, positions, state});
+}
+
 nb::object box_of(const Frame& frame) { return frame.box() ? to_array(*frame.box()) : nb::none(); }
 
 nb::dict frame_state(const Frame& frame) {
@@ -438,7 +443,8 @@ NB_MODULE(_core, module) {
            "list_step"_a, "list_positions"_a.none(), "patches"_a = nb::none(),
            "variables"_a = std::map<std::string, double>())
       .def("place_atoms", &place_atoms, "positions"_a)
-      .def("run", &Engine::run, "steps"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def("run", nb::overload_cast<int64_t>(&Engine::run), "steps"_a,
+           nb::call_guard<nb::gil_scoped_release>())
       .def("state",
            [](Engine& engine) {
              return frame_state(*released([&] { return engine.capture({.state = true}); }));
@@ -448,6 +454,9 @@ NB_MODULE(_core, module) {
           nb::call_guard<nb::gil_scoped_release>())
       .def("capture", &capture, "energies"_a = false, "positions"_a = false, "state"_a = false,
            nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
+      .def("run_and_capture", &run_and_capture, "steps"_a, "energies"_a = false,
+           "positions"_a = false, "state"_a = false, nb::keep_alive<0, 1>(),
+           nb::call_guard<nb::gil_scoped_release>())
       .def("read", &capture, "energies"_a = false, "positions"_a = false, "state"_a = false,
            nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
       .def("forces", &points_of<&Engine::forces, Engine>)

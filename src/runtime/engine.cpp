@@ -202,7 +202,9 @@ void Engine::require_state() const {
         "set_state first");
 }
 
-void Engine::run(int64_t steps) {
+void Engine::run(int64_t steps) { run(steps, {}); }
+
+void Engine::run(int64_t steps, const Look& look) {
   require_state();
   try {
     if (should_time_meshes(steps)) steps -= time_meshes();
@@ -212,7 +214,7 @@ void Engine::run(int64_t steps) {
       int64_t chunk = steps;
       if (balances())
         chunk = std::min(steps, std::max<int64_t>(life, balancer_.steps_left(now, life)));
-      run_to(now + chunk);
+      run_to(now + chunk, look);
       steps -= chunk;
       if (balances()) rebalance();
     }
@@ -221,25 +223,43 @@ void Engine::run(int64_t steps) {
   }
 }
 
-void Engine::run_to(int64_t target) {
+void Engine::run_to(int64_t target, const Look& look) {
   entered_.reset();
   const Int3 cells = setup_->grid.cells;
-  for_ranks([&](Rank& rank) { rank.run_to(target); });
+  for_ranks([&](Rank& rank) {
+    rank.run_to(target, look ? Rank::Look([&] { look(rank); }) : Rank::Look());
+  });
   const bool needs_plan = ranks_[0]->needs_plan();
   if (setup_->plan.rebuild_stage.every)
     set_box(*setup_, PeriodicCell{box_of(ranks_[0]->memory())}, cells);
   if (!needs_plan) return;
   load_again();
-  run_to(target);
+  run_to(target, look);
+}
+
+std::unique_ptr<Frame> Engine::run_and_capture(int64_t steps, Contents contents) {
+  std::vector<std::unique_ptr<Download>> share(1);
+  run(steps, [&](Rank& rank) {
+    if (contents.energies) rank.evaluate(setup_->lists.life);
+    share[0] = quiltmd::capture(rank.memory(), with_needs_of(contents));
+  });
+  return share[0] ? frame(contents, std::move(share)) : capture(contents);
 }
 
 std::unique_ptr<Frame> Engine::capture(Contents contents) {
   require_state();
   if (contents.energies) evaluate();
-  Contents needed = contents;
+  return frame(contents, gather_shares(with_needs_of(contents)));
+}
+
+Contents Engine::with_needs_of(Contents contents) const {
   if (contents.energies && setup_->grid.is_open() && has_constant_forces(system_))
-    needed.positions = true;
-  std::vector<std::unique_ptr<Download>> shares = gather_shares(needed);
+    contents.positions = true;
+  return contents;
+}
+
+std::unique_ptr<Frame> Engine::frame(Contents contents,
+                                     std::vector<std::unique_ptr<Download>> shares) {
   return std::make_unique<Frame>(system_, *setup_, contents, ranks_[0]->step(),
                                  ranks_[0]->list_step(), constraint_loss_.at(ranks_[0]->step()),
                                  std::move(shares));

@@ -67,6 +67,9 @@ class Engine {
   // that there are, its lists are these, and none are built.
   void place_atoms(const std::vector<Vec3d>& positions);
   void run(int64_t steps);
+  // Likewise, and captures the simulation there. Where the device takes whole blocks of steps, what the frame needs
+  // follows them at once.
+  std::unique_ptr<Frame> run_and_capture(int64_t steps, Contents contents);
   // The simulation as it is now. Returns while the data travel, and later steps leave the frame
   // alone; it must not outlive the engine.
   std::unique_ptr<Frame> capture(Contents contents);
@@ -128,8 +131,10 @@ class Engine {
   void inject(int rank, const Flip& flip);
 
  private:
+  using Look = std::function<void(Rank&)>;  // see Rank::run_to()
+  void run(int64_t steps, const Look& look);
   // Uses another patch grid if a barostat has made it necessary.
-  void run_to(int64_t target);
+  void run_to(int64_t target, const Look& look = {});
   // Whether the ranks have the lists of this state (internal order).
   bool has_lists_of(const Box& box, const HostState& state) const;
   Cell periodic_cell(const Box& box, const std::vector<Vec3d>& positions) const;
@@ -152,6 +157,9 @@ class Engine {
   // Values of all ranks, by rank.
   template <class T>
   std::vector<std::vector<T>> gather(const std::function<std::vector<T>(Rank&)>& own) const;
+  // With what turns them into results.
+  Contents with_needs_of(Contents contents) const;
+  std::unique_ptr<Frame> frame(Contents contents, std::vector<std::unique_ptr<Download>> shares);
   std::vector<std::unique_ptr<Download>> gather_shares(Contents contents);
   void complete(std::vector<Vec3d>& of_atoms) const;
   // Positions of all atoms, in internal order.

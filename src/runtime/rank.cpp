@@ -258,7 +258,7 @@ void Rank::finish_step() {
   state_.finish_step();
 }
 
-void Rank::run_to(int64_t target) {
+void Rank::run_to(int64_t target, const Look& look) {
   using Next = RunState::Next;
   do {
     for (Next next; (next = state_.next(target)) != Next::kNothing;) {
@@ -267,7 +267,7 @@ void Rank::run_to(int64_t target) {
       if (next == Next::kAdvance) advance(std::min(target, state_.epoch().end) - state_.step());
       if (next == Next::kFinish) finish_step();
     }
-  } while (!needs_plan() && !validate_epoch());
+  } while (!needs_plan() && !validate_epoch(look));
 }
 
 void Rank::clear_energies() {

@@ -49,7 +49,12 @@ class Rank {
   // Up to a step, or to where patches must be assigned to ranks again: a barostat has made a box that needs
   // another patch grid, or atoms of an open system left the patch grid, or a rank outgrew its share. Then
   // load() is to follow.
-  void run_to(int64_t target);
+  // `look` launches what reads the state there, and may be called before the steps are known to hold; what it
+  // has read then counts for nothing, and it is called again. Only where alone() is true, else never.
+  using Look = std::function<void()>;
+  void run_to(int64_t target, const Look& look = {});
+  // Whether it records its steps, and nobody else has a part in them.
+  bool alone() const { return records_ && view_.ranks == 1 && !memory_.external; }
   void run(int64_t steps) { run_to(step() + steps); }
   bool needs_plan() const { return state_.patches() == RunState::Patches::kToBeAssigned; }
   // And with another patch grid.
@@ -147,7 +152,7 @@ class Rank {
   void end_epoch();
   // Whether an epoch's steps hold, as far as ranks agree; if not, its start is restored, or the
   // simulation has failed. The present epoch, and the one before it on a device that records.
-  bool validate_epoch();
+  bool validate_epoch(const Look& look = {});
   bool validate_last_epoch();
   bool holds(int64_t end) const;
   std::unique_ptr<Download> findings() const;

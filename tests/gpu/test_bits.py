@@ -57,6 +57,17 @@ def test_looking_changes_nothing(warm: Pair, ensemble: str) -> None:
 
 
 @both_ensembles
+def test_frames_that_follow_their_steps(warm: Pair, ensemble: str) -> None:
+    """Frames captured before the steps are known to hold are those captured afterwards."""
+    one, other = (Run(*warm, INTEGRATORS[ensemble]) for _ in range(2))
+    for steps in (25, 15, 1, 0, 34, 25):
+        frame = one.engine.run_and_capture(steps, energies=True, state=True)
+        assert quiltmd.digest(quiltmd.State(**frame.state())) == other.advance(steps).digest()
+        assert frame.energies() == other.engine.energies()
+    assert one.advance(100).digest() == other.advance(100).digest()
+
+
+@both_ensembles
 @pytest.mark.parametrize("stop", [1, 37, 100, 199])
 def test_restart(warm: Pair, ensemble: str, stop: int) -> None:
     whole = Run(*warm, INTEGRATORS[ensemble]).advance(200)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quiltmd import QuiltError, SimulationError
+from quiltmd.engine.core import RunsThenCaptures
 from quiltmd.engine.where import RunHere
 
 _SPRING = 50.0  # kJ/mol/nm^2
@@ -56,7 +57,7 @@ class FakeFrame:
         return data
 
 
-class FakeEngine:
+class FakeEngine(RunsThenCaptures):
     """Springs and noise.  Counts the calls of `run`, and blows up at `explode_at`."""
 
     explode_at: int | None = None

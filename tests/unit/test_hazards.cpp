@@ -565,7 +565,16 @@ void null_finds_none_either() {
 // What happens in the middle of a run; the setup is the rank's.
 using Change = std::function<void(Rank& rank, Prepared& p)>;
 
-// Velocities by atom after a run with a change in the middle.
+// By atom.
+std::vector<Vec3d> velocities_of(Rank& rank) {
+  const std::vector<Vec3d> by_slot = rank.memory().slots.velocity().download();
+  std::vector<Vec3d> result;
+  for (const int32_t slot : rank.memory().slots.slot_of_atom.download())
+    result.push_back(by_slot[static_cast<size_t>(slot)]);
+  return result;
+}
+
+// Velocities after a run with a change in the middle.
 std::vector<Vec3d> end_of_run(Device& device, Prepared p, const Change& change) {
   auto ends = make_local_transport(1);
   Rank rank(p.setup, device, *ends[0], views_of(p, 1)[0]);
@@ -573,11 +582,7 @@ std::vector<Vec3d> end_of_run(Device& device, Prepared p, const Change& change) 
   rank.run(40);
   change(rank, p);
   rank.run(40);
-  const std::vector<Vec3d> by_slot = rank.memory().slots.velocity().download();
-  std::vector<Vec3d> result;
-  for (const int32_t slot : rank.memory().slots.slot_of_atom.download())
-    result.push_back(by_slot[static_cast<size_t>(slot)]);
-  return result;
+  return velocities_of(rank);
 }
 
 // Blocks that were recorded before a change do as launches do, and are replayed.
@@ -645,6 +650,54 @@ void recorded_blocks_rescale() {
     CHECK(ends[0].ax == ends[0].by && (both ? in_plane && along_z : in_plane || along_z));
     CHECK(recording.recordings_run() > 4);
   }
+}
+
+// ---- Looks at the end of a run ----------------------------------------------------------------
+
+struct Looks {
+  std::vector<std::vector<int64_t>> energies;  // at each stop
+  std::vector<Vec3d> velocities;               // at the end
+  int64_t redone = 0;                          // epochs
+  int in_vain = 0;                             // looks at steps that did not hold
+};
+
+// Atoms so fast that some leave the Verlet buffer.
+Looks look_now_and_then(Device& device, Prepared p) {
+  for (Vec3d& v : p.state.velocities) v = 2.5 * v;
+  auto ends = make_local_transport(1);
+  Rank rank(p.setup, device, *ends[0], views_of(p, 1)[0]);
+  rank.load(p.state);
+  Looks found{};
+  for (int stop = 1; stop <= 30; ++stop) {
+    std::vector<int64_t> energies;
+    int looks = 0;
+    const auto look = [&] {
+      rank.evaluate(p.setup.lists.life);
+      energies = rank.memory().slots.energy.download();
+      ++looks;
+    };
+    rank.run_to(rank.step() + 3, look);
+    CHECK(rank.alone() == (looks > 0));
+    if (!rank.alone()) look();
+    found.in_vain += looks - 1;
+    found.energies.push_back(energies);
+  }
+  found.redone = rank.early_rebuilds();
+  found.velocities = velocities_of(rank);
+  return found;
+}
+
+// A look follows the steps at once where blocks are recorded, and sees what one after them sees, even where the
+// steps do not hold and are made again.
+void looks_see_steps_that_hold() {
+  const Prepared p = prepare(kScenarios[0], true);
+  HostDevice cpu(1, host_kernels());
+  WatchedDevice recording(cpu);
+  const Looks after = look_now_and_then(cpu, p), ahead = look_now_and_then(recording, p);
+  CHECK(ahead.energies == after.energies);
+  CHECK(same(ahead.velocities, after.velocities));
+  CHECK(ahead.redone > 0 && ahead.redone == after.redone);
+  CHECK(ahead.in_vain > 0 && after.in_vain == 0);
 }
 
 // ---- Schedules with a dependency less ---------------------------------------------------------
@@ -892,6 +945,7 @@ int main() {
         placing_is_by_urgency_where_the_chain_decides},
        {"recorded blocks follow conditions", recorded_blocks_follow_conditions},
        {"recorded blocks rescale", recorded_blocks_rescale},
+       {"looks see steps that hold", looks_see_steps_that_hold},
        {"null finds none", null_finds_none_either},
        {"a rank by itself has none", [] { no_run_has_hazards(1, MeshSharing::kDistributed); }},
        {"two ranks have none", [] { no_run_has_hazards(2, MeshSharing::kDistributed); }},

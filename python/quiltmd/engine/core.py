@@ -95,6 +95,11 @@ class Engine(Protocol):
     def run(self, steps: int) -> None:
         """Advances; raises SimulationError on a blow-up."""
 
+    def run_and_capture(
+        self, steps: int, *, energies: bool = False, positions: bool = False, state: bool = False
+    ) -> Captured:
+        """Advances, and captures these data there; a GPU goes from one to the other at once."""
+
     def capture(
         self, *, energies: bool = False, positions: bool = False, state: bool = False
     ) -> Captured:
@@ -149,6 +154,15 @@ class Engine(Protocol):
 
     def loads(self) -> list[dict[str, Any]]:
         """By rank: patches, proxies, computes, interior_computes, atoms, list_entries, bytes."""
+
+
+class RunsThenCaptures:
+    """An engine that captures when its run has returned."""
+
+    def run_and_capture(self: Engine, steps: int, **contents: bool) -> Captured:
+        """Advances, and captures these data there."""
+        self.run(steps)
+        return self.capture(**contents)
 
 
 # Called with system, nonbonded settings and dynamics as the core has them, and where it runs.

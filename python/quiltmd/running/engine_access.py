@@ -8,7 +8,7 @@ take days.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..description.external_force import ExternalForce
-from ..engine.core import Engine
+from ..engine.core import Captured, Engine
 from ..engine.external_calls import ExternalCalls, refuse_calls_within, states_of
 from ..errors import QuiltError
 from ..outputs.readout import Frame, Readout, read_from
@@ -168,11 +168,9 @@ class EngineAccess(Readout):
             finally:
                 self._is_running = False
 
-    def _capture(self, *needs: str) -> Frame:
-        """The simulation now."""
-        with self._owned() as engine:
-            captured = engine.capture(**{need: True for need in needs if need != "forces"})
-            forces = self.forces() if "forces" in needs else None
+    def _frame(self, captured: Captured, needs: Collection[Need]) -> Frame:
+        """The simulation now, of which these data have been captured, with what else is needed."""
+        forces = self.forces() if "forces" in needs else None
         external = self._external_states() if "state" in needs else None
         return Frame(self, captured, self._heat_before, forces, external)
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 
 from ..description.checks import LAST_STEP, whole_number
+from ..engine.core import Captured
 from ..errors import QuiltError, QuiltWarning
 from ..outputs.readout import Frame
 from ..outputs.reporters import Need, Reporter
@@ -95,11 +96,11 @@ class RunLoop(EngineAccess):
         while self.step < end and not stop and not self._hold(reporters, watch, writer.check):
             active = [(one, every) for one in reporters if (every := one.every) > 0]
             next_due = (self.step - self.step % every + every for _, every in active)
-            stop = self._advance(min([end, *next_due]), watch, writer.check)
-            due = [reporter for reporter, every in active if self.step % every == 0]
-            if due:
-                writer.wait_for_room()
-                writer.put(partial(_report, self._capture(*_needs(due)), due))
+            target = min([end, *next_due])
+            due = [reporter for reporter, every in active if target % every == 0]
+            stop, frame = self._advance(target, due, watch, writer)
+            if frame is not None:
+                writer.put(partial(_report, frame, due))
 
     def _hold(
         self, reporters: Sequence[Reporter], watch: Callable[[int], bool], check: Callable[[], None]
@@ -114,24 +115,39 @@ class RunLoop(EngineAccess):
         return False
 
     def _advance(
-        self, target: int, watch: Callable[[int], bool], check: Callable[[], None]
-    ) -> bool:
-        """Runs a piece, at most up to `target`; whether `watch` asks to stop there.
+        self,
+        target: int,
+        due: Sequence[Reporter],
+        watch: Callable[[int], bool],
+        writer: Writer,
+    ) -> tuple[bool, Frame | None]:
+        """Runs a piece, at most up to `target`, where these reporters are due.
 
-        Afterwards `check` may raise.
+        Whether `watch` asks to stop there, and the frame for the reporters if it is the target.
         """
         steps = min(self._piece, target - self.step)
+        reached = due if self.step + steps == target else ()
+        if reached:
+            writer.wait_for_room()
         begin = time.perf_counter()
         self._cache = {}
         with self._naming_atoms(), core_calls:
-            self._engine.run(steps)
+            captured = self._run_piece(steps, reached)
         seconds = max(time.perf_counter() - begin, 1e-9)
         self._note(self.step + steps, self._box_now())
         if steps == self._piece or seconds > _PIECE_SECONDS:
             self._piece = max(1, min(int(steps * _PIECE_SECONDS / seconds), 10 * self._piece))
         stop = watch(self.step)
-        check()
-        return stop
+        writer.check()
+        return stop, None if captured is None else self._frame(captured, _needs(reached))
+
+    def _run_piece(self, steps: int, due: Sequence[Reporter]) -> Captured | None:
+        """Advances; captures what reporters need that are due after it, if there are any."""
+        if not due:
+            self._engine.run(steps)
+            return None
+        contents = {need: True for need in _needs(due) if need != "forces"}
+        return self._engine.run_and_capture(steps, **contents)
 
     def _warn(self, oddities: Iterable[str]) -> None:
         for text in oddities:

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
+from ..engine.core import RunsThenCaptures
 from ..errors import BoxError, LostError, PeerError, QuiltError, SimulationError
 from .channel import Channel
 from .forwarding import FORWARDED, Relay
@@ -267,7 +268,7 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-class WorkerEngine:
+class WorkerEngine(RunsThenCaptures):
     """An engine in a worker; see `quiltmd.engine.core.Engine`, whose methods these are.
 
     Parameters

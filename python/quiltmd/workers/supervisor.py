@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ..engine.core import RunsThenCaptures
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
 from ..errors import LostError, QuiltError
@@ -69,7 +70,7 @@ class _Saving:
         return agreed and self.frame.has_arrived()
 
 
-class Supervisor:
+class Supervisor(RunsThenCaptures):
     """An engine of workers; see `quiltmd.engine.core.Engine`, whose methods these are.
 
     Parameters

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
+from ..engine.core import RunsThenCaptures
 from ..engine.hosts import in_words, started
 from ..engine.places import Place
 from ..engine.worker_settings import Workers
@@ -88,7 +89,7 @@ def _all(futures: list[Future[Any]]) -> list[Any]:
     return [future.result() for future in futures]
 
 
-class Team:
+class Team(RunsThenCaptures):
     """An engine made of others; see `quiltmd.engine.core.Engine`, whose methods these are.
 
     Parameters

@@ -47,8 +47,9 @@ struct DownloadBuffer {
   }
 };
 
-// The downloads of one GPU. Buffers are kept for the next, as making one is slow: two for frames and
-// two for the faults of a block, so that one may fill while the other is read.
+// The downloads of one GPU. Buffers are kept for the next, as making one is slow: two for frames,
+// so that one may fill while the other is read, and three for the faults of blocks, of which two may be on their
+// way when a third ends with a frame.
 class Downloads {
  public:
   explicit Downloads(int ordinal) : ordinal_(ordinal) {
@@ -69,7 +70,7 @@ class Downloads {
 
  private:
   using OwnedBuffer = std::unique_ptr<DownloadBuffer>;
-  static constexpr size_t kMaxSpare = 4;
+  static constexpr size_t kMaxSpare = 5;
 
   class Started final : public Download {
    public:
