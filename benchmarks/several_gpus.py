@@ -12,8 +12,8 @@ passed is left out as well.  What each part shows:
 speed       us per step of DHFR in water, repeated (4 fs, as `quiltmd bench`), beside what
             `quiltmd predict` expects of H200s with NVLink; memory of the fullest GPU; and whether
             a State of the first number is carried on bit for bit as there.
-bits        10,000 steps of DHFR in three ensembles on every number of GPUs, and with two and four
-            ranks on each.
+bits        10,000 steps of DHFR in three ensembles and with two barostats on every number of
+            GPUs, and with two and four ranks on each.
 transports  `quiltmd bench --transports` on the largest number, of the second size.
 replicas    ns/day of 16 and of 64 replicas of DHFR together, on every number; the part of what as
             many GPUs would ideally make; ms of an iteration, of one after which all wait, and of
@@ -61,6 +61,10 @@ INTEGRATORS = {
     "nvt": LangevinMiddle(timestep=0.004, seed=1),
     "nve": VelocityVerlet(timestep=0.002),
     "multiple time steps": LangevinMiddle(timestep=0.002, seed=1, long_range_every=2),
+}
+BAROSTATS = {
+    "cell rescaling": quiltmd.CellRescaling(1.0, seed=1),
+    "monte carlo": quiltmd.MonteCarloBarostat(1.0, seed=1),
 }
 CARRIED_ON = 500  # steps from another number's State
 LOST_AT, STEPS_WITH_LOSS = 1234, 2000
@@ -135,10 +139,13 @@ def bits(options: argparse.Namespace) -> Iterator[Row]:
     for ranks in (2, 4) if options.device == "cuda" else ():  # of each GPU
         shared = [str(gpu) for gpu in range(most) for _ in range(ranks)]
         where.append({"device": "cuda:" + ",".join(shared)})
-    for name, integrator in INTEGRATORS.items():
+    dynamics: dict[str, Row] = {name: {"integrator": one} for name, one in INTEGRATORS.items()}
+    for name, barostat in BAROSTATS.items():
+        dynamics[name] = {"integrator": INTEGRATORS["nvt"], "barostat": barostat}
+    for name, chosen in dynamics.items():
         found = {}
         for settings in where:
-            simulation = Simulation(system, state, integrator=integrator, **settings)
+            simulation = Simulation(system, state, **chosen, **settings)
             simulation.draw_velocities(300, 3)
             simulation.run(options.steps)
             found[simulation.device, simulation.ranks] = quiltmd.digest(simulation.state())
