@@ -246,10 +246,10 @@ void join_grid(MeshMemory& mesh, const Setup& setup, const RankView& view,
 }  // namespace
 
 PairsAlone pairs_beside_mesh(int atoms) {
-  if (atoms < 12000) return {0, 1, Placing::kInTurn};
+  if (atoms < 15000) return {0, 1, Placing::kInTurn};
   if (atoms < 70000) return {1, 1, Placing::kByUrgency};
   if (atoms < 200000) return {0.15, 0.5, Placing::kInTurn};
-  return {0, std::clamp(47000.0 / atoms, 0.1, 0.5), Placing::kInTurn};
+  return {0.05, 0.15, Placing::kInTurn};
 }
 
 PmeSum::PmeSum(const Setup& setup, const SlotMemory& slots) : setup_(setup), device_(slots.device) {

@@ -831,8 +831,9 @@ void interior_pairs_come_in_parts() {
 
 // So are those of many atoms on one GPU.
 void interior_pairs_come_in_parts_on_one_gpu() {
-  CHECK(pairs_beside_mesh(1060110).at_once == 0);
-  CHECK(pairs_beside_mesh(1060110).with_charges == 0.1);
+  CHECK(pairs_beside_mesh(12288).at_once == 0 && pairs_beside_mesh(17496).at_once == 1);
+  CHECK(pairs_beside_mesh(1060110).at_once == 0.05);
+  CHECK(pairs_beside_mesh(1060110).with_charges == 0.15);
   Prepared p = prepare(kScenarios[0], true);
   const RankView view = views_of(p, 1)[0];
   const std::vector<Task> few = interior_pairs(p, view, Follows::kStep);
