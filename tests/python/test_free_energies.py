@@ -124,6 +124,31 @@ def test_a_state_without_samples_leaves_mbar(runs: list[Path]) -> None:
         free_energies(runs[:-1])
 
 
+def test_too_few_samples_are_refused_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all samples; where a part of them is too small, the convergence has no value."""
+    import pymbar
+
+    differences, least = pymbar.MBAR.compute_free_energy_differences, 100
+    runs = [write_run(tmp_path / f"s{k}", rows_of(k, 30, k)) for k in range(len(LAMBDAS))]
+
+    def check(self: Any) -> Any:
+        if self.N_k.sum() < least:
+            raise pymbar.utils.ParameterError("columns do not sum to 1")
+        return differences(self)
+
+    monkeypatch.setattr(pymbar.MBAR, "compute_free_energy_differences", check)
+    found = free_energies(runs)
+    assert np.isnan(found.forward[0].value)
+    assert np.isfinite(found.forward[-1].value)
+    assert found.summary()["forward"][0] == [None, None]
+    assert "From the first samples" in make_page(found, runs, 0.1)
+    least = 10**9
+    with pytest.raises(QuiltError, match=r"MBAR does not converge with .* continue the runs"):
+        free_energies(runs)
+
+
 def test_states_may_share_a_table(tmp_path: Path, runs: list[Path]) -> None:
     """Rows go by their lambdas: a run may have changed them."""
     both = write_run(tmp_path / "both", rows_of(0, 40, 1) + rows_of(1, 60, 2))

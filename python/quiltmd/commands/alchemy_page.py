@@ -75,9 +75,10 @@ def _charts(found: FreeEnergies) -> Iterator[Chart]:
     final, shares = found.mbar[-1].value, 100 * np.array(SHARES)
     for title, parts in (("first", found.forward), ("last", found.backward)):
         values = np.array([one.value for one in parts])
+        known = np.isfinite(values)
         of = "kJ/mol; dashed: all samples"
         name = f"From the {title} samples"
-        yield Chart(name, of, shares, values, "%", final, over="share")
+        yield Chart(name, of, shares[known], values[known], "%", final, over="share")
 
 
 def _overlap(found: FreeEnergies) -> str:

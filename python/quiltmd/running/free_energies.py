@@ -8,7 +8,8 @@ is that of Klimovich, Shirts and Mobley, J. Comput.-Aided Mol. Des. 29, 397 (201
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ class FreeEnergies:
         (K, K): the probability that a sample of a state (row) belongs to another.
     forward, backward:
         Free energy of the last state minus the first, by MBAR, from the first and from the last
-        10, 20, ... 100 % of the samples.
+        10, 20, ... 100 % of the samples; nan where these are too few.
     """
 
     names: tuple[str, ...]
@@ -108,16 +109,19 @@ def free_energies_of(samples: Samples, discard: float = 0.1) -> FreeEnergies:
     for end in (0, -1):
         if samples.counts[end] == 0:
             raise QuiltError(
-                f"state {range(len(samples.lambdas))[end]} has no samples: run it as well"
+                f"state {range(len(samples.lambdas))[end]} has no samples: run it as well, or "
+                "continue the expanded ensemble until it has been there"
             )
     kept = samples.part(discard, 1)
     independent = kept.independent()
-    found = _mbar(independent)
+    with _refusing(independent):
+        found = _mbar(independent)
+        differences = _differences(found, samples.temperature)
+        overlap = np.asarray(found.compute_overlap()["matrix"], dtype=np.float64)
     ends: list[list[Estimated]] = [
         [_difference(independent.part(*places)) for places in parts]
         for parts in ([(0, s) for s in SHARES], [(1 - s, 1) for s in SHARES])
     ]
-    overlap = np.asarray(found.compute_overlap()["matrix"], dtype=np.float64)
     return FreeEnergies(
         samples.names,
         samples.lambdas,
@@ -125,7 +129,7 @@ def free_energies_of(samples: Samples, discard: float = 0.1) -> FreeEnergies:
         independent.counts,
         np.array([_mean(rows) for rows in kept.dhdl]),
         _integration(kept, independent.counts),
-        _differences(found, samples.temperature),
+        differences,
         overlap,
         tuple(ends[0]),
         tuple(ends[1]),
@@ -179,9 +183,31 @@ def _differences(mbar: Any, temperature: float) -> tuple[Estimated, ...]:
 
 
 def _difference(samples: Samples) -> Estimated:
-    """Free energy of the last state minus the first."""
-    return _differences(_mbar(samples), samples.temperature)[-1]
+    """Free energy of the last state minus the first; nan where MBAR does not converge."""
+    try:
+        with _refusing(samples):
+            return _differences(_mbar(samples), samples.temperature)[-1]
+    except QuiltError:
+        return Estimated(float("nan"), float("nan"))
 
 
-def _plain(values: Sequence[Estimated]) -> list[list[float]]:
-    return [[one.value, one.error] for one in values]
+@contextmanager
+def _refusing(samples: Samples) -> Iterator[None]:
+    """Turns errors by which pymbar says that it does not converge into a QuiltError."""
+    try:
+        with np.errstate(invalid="ignore"):
+            yield
+    except Exception as error:
+        if type(error).__module__ != "pymbar.utils":
+            raise
+        raise QuiltError(
+            f"MBAR does not converge with {samples.counts.sum()} independent samples of "
+            f"{len(samples.counts)} states: continue the runs, or add states between those that "
+            "do not overlap"
+        ) from None
+
+
+def _plain(values: Sequence[Estimated]) -> list[list[float | None]]:
+    """Values and errors; None for those that are not known."""
+    numbers = [(one.value, one.error) for one in values]
+    return [[number if np.isfinite(number) else None for number in row] for row in numbers]
