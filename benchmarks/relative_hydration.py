@@ -57,8 +57,13 @@ def turned(given: argparse.Namespace, waters: int, numbers: dict[str, str]) -> E
     }
     files = solvated(read_molecule(given.data, numbers[FIRST]), waters, folder)
     found = sampled(own, files, alchemy, folder)
-    print(f"  smallest overlap with {waters} waters: {found.neighbour_overlaps().min():.2f}")
-    return found.mbar[-1]
+    gone = found.mbar[-1]
+    print(
+        f"  with {waters} waters: {gone.value:.2f} +- {gone.error:.2f} kJ/mol, smallest overlap "
+        f"{found.neighbour_overlaps().min():.2f}",
+        flush=True,
+    )
+    return gone
 
 
 def main() -> None:
@@ -79,7 +84,8 @@ def main() -> None:
             flush=True,
         )
     begin = time.perf_counter()
-    by_hybrid = less(turned(given, given.waters, numbers), turned(given, 0, numbers))
+    legs = [turned(given, waters, numbers) for waters in (given.waters, 0)]
+    by_hybrid = less(*legs)
     print(f"hybrid: {by_hybrid.value:.2f} +- {by_hybrid.error:.2f} kJ/mol", end="")
     print(f"; {time.perf_counter() - begin:.0f} s")
     by_difference = less(absolute[LAST], absolute[FIRST])
