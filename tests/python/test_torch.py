@@ -124,6 +124,31 @@ def test_models_in_files(molecule: Any, kind: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(forces, expected[1], rtol=1e-9, atol=1e-8)
 
 
+@pytest.mark.slow  # it is compiled for some 20 s
+def test_a_package_of_aotinductor(molecule: Any, tmp_path: Path) -> None:
+    """It has no gradients, and so returns forces as well."""
+    _, state, _ = molecule
+
+    class Chain(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, positions: Any) -> Any:
+            between = positions[1:] - positions[:-1]
+            none = torch.zeros_like(between[:1])
+            return 0.5 * between.square().sum(), torch.cat([between, none]) - torch.cat(
+                [none, between]
+            )
+
+    positions, path = moved(state), tmp_path / "chain.pt2"
+    example = (torch.tensor(positions),)
+    torch._inductor.aoti_compile_and_package(
+        torch.export.export(Chain(), example), package_path=str(path)
+    )
+    energy, forces = TorchForce(path, "solute", device="cpu").compute(0, positions, None)
+    between = np.diff(positions, axis=0)
+    expected = np.pad(between, ((0, 1), (0, 0))) - np.pad(between, ((1, 0), (0, 0)))
+    assert energy == pytest.approx(0.5 * (between**2).sum(), rel=1e-12)
+    np.testing.assert_allclose(forces, expected, rtol=1e-12)
+
+
 def test_files_without_a_model(tmp_path: Path) -> None:
     path = tmp_path / "model.pt"
     torch.save({"weights": torch.zeros(3)}, path)
