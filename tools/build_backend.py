@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import sys
 import sysconfig
@@ -31,7 +32,9 @@ CUDA_PACKAGES = [
 ]
 TOOLKIT = "/usr/local/cuda"
 GPUS = ("/dev/nvidia[0-9]*", "/dev/dxg")  # the latter in WSL
-CUDA, ARCHITECTURES = "cmake.define.QUILTMD_CUDA", "cmake.define.QUILTMD_CUDA_ARCHITECTURES"
+CUDA = "cmake.define.QUILTMD_CUDA"
+# Variables in which settings of CMake are given, besides those of pip.
+ENVIRONMENT = ("CMAKE_ARGS", "SKBUILD_CMAKE_ARGS", "SKBUILD_CMAKE_DEFINE")
 Settings = dict[str, "str | list[str]"]
 
 
@@ -54,23 +57,29 @@ def check() -> None:
         raise SystemExit(f"quiltmd cannot be built: {message}")
 
 
+def wanted(settings: Settings | None) -> str:
+    """The value of QUILTMD_CUDA that settings or the environment ask for, or that suits here."""
+    given = [f"{name}={value}" for name, value in (settings or {}).items()]
+    text = " ".join([*given, *(os.environ.get(name, "") for name in ENVIRONMENT)])
+    asked = re.search(r"QUILTMD_CUDA(?::\w+)?=(\w+)", text)
+    if asked and asked[1].upper() != "AUTO":
+        return asked[1].upper()
+    return "AUTO" if "QUILTMD_CUDA_ARCHITECTURES" in text or any(map(glob, GPUS)) else "OFF"
+
+
 def completed(settings: Settings | None) -> Settings:
     """The settings; without a GPU, and where nothing asks for it, the cuda device is off."""
     given = dict(settings or {})
-    is_chosen = str(given.get(CUDA, "AUTO")).upper() != "AUTO" or ARCHITECTURES in given
-    if is_chosen or "QUILTMD_CUDA" in os.environ.get("CMAKE_ARGS", "") or any(map(glob, GPUS)):
-        return given
-    return given | {CUDA: "OFF"}
+    return given | {CUDA: "OFF"} if wanted(settings) == "OFF" else given
 
 
 def cuda_requirements(settings: Settings | None) -> list[str]:
     """The packages that bring nvcc, unless it is there, unwanted or not made for this machine."""
-    wanted = str(completed(settings).get(CUDA, "AUTO")).upper()
     roots = [os.environ.get("CUDA_PATH", TOOLKIT), TOOLKIT]
     folders = [os.environ.get("PATH", ""), *(f"{root}/bin" for root in roots)]
     found = shutil.which("nvcc", path=os.pathsep.join(folders))
     available = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
-    if found or not available or wanted in ("OFF", "0", "NO", "FALSE"):
+    if found or not available or wanted(settings) in ("OFF", "0", "NO", "FALSE"):
         return []
     return CUDA_PACKAGES
 

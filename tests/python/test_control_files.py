@@ -235,6 +235,7 @@ BROKEN = {
     "pair": ("mdin", MDIN.replace("cut = 9.0", "cut 9.0"), "is not understood|must be a"),
     "whole": ("mdin", MDIN.replace("ntc=2", "ntc=2.5"), "ntc must be a whole number"),
     "option": ("mdp", MDP + "nsteps 300\n", "expected 'option = value', found 'nsteps 300'"),
+    "no name": ("mdp", MDP + "= 300\n", "expected 'option = value', found '= 300'"),
 }
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pytest
 from openmm import unit
 from typer.testing import CliRunner
@@ -62,7 +63,8 @@ def test_choices_take_units_and_refuse_others(name: str, tmp_path: Path) -> None
     assert made == prepare.Choices()
     quantity = default * CHOICES[name]._made(lambda name: getattr(unit, name), unit.dimensionless)
     assert prepare.Choices(**{name: quantity}) == made
-    for wrong in ("much", "1 furlong", f"1 {own} {own}", [1, 2], float("nan"), True):
+    texts = ("much", "1 furlong", f"1 {own} {own}", "1e999")
+    for wrong in (*texts, [1, 2], float("nan"), True, np.True_):
         with pytest.raises(quiltmd.QuiltError, match=rf"^{name}: .*\(found .*\)$"):
             prepare.Choices(**{name: wrong})
     option = "--" + name.replace("_", "-")

@@ -77,6 +77,7 @@ def test_texts_are_rounded_once() -> None:
         ("four", "must be a number, in ps, or a value with a unit, such as '1 ps'"),
         ("nan", "must be a number, in ps, or a value with a unit, such as '1 ps'"),
         ("1e999999999 fs", "'999999 fs' is not a unit; give it in ps, such as '1 ps'"),
+        ("1e999 fs", "is too large for a number, in ps"),
         ("4 fs^999999999", "'fs^999999999' is not a unit; give it in ps, such as '1 ps'"),
         (300 * unit.kelvin, "must be in ps, such as '1 ps': 'kelvin' does not convert to it"),
         (

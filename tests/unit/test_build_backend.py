@@ -5,6 +5,7 @@ import importlib.util
 import sysconfig
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -34,6 +35,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with a compiler and Python's header; returns the folder on its PATH."""
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.delenv("CMAKE_ARGS", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     (tmp_path / "Python.h").touch()
@@ -84,7 +86,7 @@ def test_gpu_code_is_built_where_a_gpu_is_or_where_it_is_asked_for(
     built = Mock()
     monkeypatch.setattr("scikit_build_core.build.build_wheel", built)
 
-    def chosen(settings: dict[str, str] | None) -> str:
+    def chosen(settings: dict[str, Any] | None) -> str:
         backend.build_wheel("dist", settings)
         return str(built.call_args.args[1].get("cmake.define.QUILTMD_CUDA", "AUTO"))
 
@@ -97,6 +99,22 @@ def test_gpu_code_is_built_where_a_gpu_is_or_where_it_is_asked_for(
         assert chosen({"cmake.define.QUILTMD_CUDA": name}) == name
     assert chosen({"cmake.define.QUILTMD_CUDA_ARCHITECTURES": "80;90"}) == "AUTO"
     assert backend.cuda_requirements({"cmake.define.QUILTMD_CUDA": "ON"}) != []
+    for asked in (
+        {"cmake.args": ["-DQUILTMD_CUDA=ON"]},
+        {"skbuild.cmake.define.QUILTMD_CUDA": "ON"},
+    ):
+        assert chosen(asked) == "AUTO"  # as it is given
+        assert backend.cuda_requirements(asked) != []
+    for name, text in (
+        ("CMAKE_ARGS", "-DQUILTMD_CUDA:STRING="),
+        ("SKBUILD_CMAKE_DEFINE", "QUILTMD_CUDA="),
+    ):
+        monkeypatch.setenv(name, f"{text}ON")
+        assert chosen(None) == "AUTO"
+        assert backend.cuda_requirements(None) != []
+        monkeypatch.setenv(name, f"{text}OFF")
+        assert backend.cuda_requirements(None) == []
+        monkeypatch.delenv(name)
     (machine / "nvidiactl").touch()  # a driver alone
     assert chosen(None) == "OFF"
     (machine / "nvidia0").touch()

@@ -34,6 +34,7 @@ Result = TypeVar("Result")
 
 LAST_STEP = 2**62
 _SHOWN = 80  # characters of a value in a message
+_TRUTHS = (bool, np.bool_)  # which Python takes for numbers
 _LARGEST = 2**63 - 1  # that the core counts to
 
 
@@ -141,7 +142,7 @@ def whole_number(name: str, value: Any, minimum: int = 0) -> int:
     """
     try:
         whole = int(value)
-        is_whole = bool(whole == value) and not isinstance(value, bool | str)
+        is_whole = bool(whole == value) and not isinstance(value, (*_TRUTHS, str))
     except (TypeError, ValueError, OverflowError):
         whole, is_whole = minimum, False
     if not is_whole or whole < minimum:
@@ -176,7 +177,7 @@ def real_number(name: str, value: Any, unit: str = "") -> float:
         If it is none.
     """
     number = in_unit(name, value, unit) if unit and not _is_quoted_number(value) else value
-    if isinstance(number, bool | str):
+    if isinstance(number, (*_TRUTHS, str)):
         number = None
     try:
         real = float(number)
@@ -245,7 +246,7 @@ def user_settings(kind: type[Settings], title: str | None = None) -> type[Settin
             spelt = {key: any_case(types.get(key), value) for key, value in named.items()}
             init(self, *positional, *values[len(names) :], **spelt)
             given = dict(zip(names, values, strict=False)) | named
-            for name in (name for name, value in given.items() if isinstance(value, bool)):
+            for name in (name for name, value in given.items() if isinstance(value, _TRUTHS)):
                 if not isinstance(getattr(self, name), bool):
                     raise QuiltError(f"{title}{name}: must be a number (found {given[name]!r})")
         except ValidationError as error:
@@ -288,7 +289,7 @@ def checked_value(name: str, value: Any, adapter: TypeAdapter[Any]) -> Any:
         If it is none, or beyond its limits; begins with the name.
     """
     where = f"{name}: " if name else ""
-    if isinstance(value, bool):
+    if isinstance(value, _TRUTHS):
         raise QuiltError(f"{where}must be a number (found {value!r})")
     try:
         return adapter.validate_python(value)

@@ -121,7 +121,10 @@ class Unit:
             if dimension != wanted:
                 raise self._other_dimension(found[2])
             number *= size / own
-        return float(number)
+        try:
+            return float(number)
+        except OverflowError:
+            raise ValueError(f"is too large for a number, in {self.name}") from None
 
     def _of_openmm(self, quantity: Any) -> Any:
         from openmm import unit

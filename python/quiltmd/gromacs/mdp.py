@@ -94,7 +94,7 @@ def _options(control: Control) -> list[Entry]:
         if not line:
             continue
         name, equals, value = line.partition("=")
-        if not equals:
+        if not equals or not name.strip():
             control.fault(f"expected 'option = value', found '{line}'", number)
         elif value.strip():  # an empty value is the default
             found.append(Entry(name.strip(), value.strip(), number))
