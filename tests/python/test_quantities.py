@@ -396,3 +396,12 @@ def test_arrays_of_a_system_are_numbers() -> None:
     for name in OTHERWISE["arrays of a System"]:
         with pytest.raises(quiltmd.QuiltError):
             replace(system, **{name.removeprefix("System."): [1, 2, 3] * unit.amu})
+
+
+@pytest.mark.parametrize("wrong", [300, None, True, 300 * unit.kelvin, object()])
+def test_one_number_in_place_of_several_is_refused(wrong: Any) -> None:
+    for made in (quiltmd.temperature_states, quiltmd.rest2_states):
+        with pytest.raises(quiltmd.QuiltError, match=r"^temperatures must be several numbers"):
+            made(wrong)
+    with pytest.raises(quiltmd.QuiltError, match=r"^centres must be several numbers"):
+        quiltmd.window_states("a", wrong, 300)

@@ -69,7 +69,7 @@ def geometric(lowest: float, highest: float, count: int) -> tuple[float, ...]:
 
 def temperature_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
     """States at different temperatures, K."""
-    return tuple(ReplicaState(temperature) for temperature in temperatures)
+    return tuple(map(ReplicaState, _several("temperatures", temperatures)))
 
 
 def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
@@ -77,7 +77,10 @@ def rest2_states(temperatures: Sequence[float]) -> tuple[ReplicaState, ...]:
 
     Wang, Friesner and Berne, J. Phys. Chem. B 115, 9431 (2011).
     """
-    values = [real_number("each of the temperatures", one, "K") for one in temperatures]
+    values = [
+        real_number("each of the temperatures", one, "K")
+        for one in _several("temperatures", temperatures)
+    ]
     if not values or not 0 < values[0] == min(values):
         raise QuiltError(
             "effective temperatures of the solute: give the lowest, that of the bath, first"
@@ -113,8 +116,16 @@ def window_states(
     temperature:
         K.
     """
-    places = [value_of_variable("each of the centres", one) for one in centres]
+    places = [value_of_variable("each of the centres", one) for one in _several("centres", centres)]
     return tuple(ReplicaState(temperature, window=(restraint, one)) for one in places)
+
+
+def _several(name: str, values: Sequence[float]) -> list[float]:
+    """The values; QuiltError if they are no sequence."""
+    try:
+        return list(values)
+    except TypeError:
+        raise QuiltError(f"{name} must be several numbers, not {values!r}") from None
 
 
 def describe_state(state: ReplicaState) -> str:
