@@ -179,6 +179,40 @@ def test_settings_at_constant_pressure(tmp_path: Path) -> None:
     assert settings["run"]["steps"] == 1500
 
 
+def test_two_types_in_either_order(tmp_path: Path) -> None:
+    """As in LAMMPS, where 2 1 is 1 2, and an empty range an error."""
+    script = LJ.replace("create_box   1", "create_box 3").replace("mass         1", "mass *")
+    pairs = "pair_coeff   * * 1.0 1.0\npair_coeff   {} 0.5 1.1"
+    found = []
+    for types_of_pair in ("1 2", "2 1"):
+        text = script.replace("pair_coeff   1 1 1.0 1.0 2.5", pairs.format(types_of_pair))
+        found.append(loaded(write(tmp_path, text))[0].lj_a)
+    assert (found[0] == found[1]).all()
+    assert found[0][0, 1] == pytest.approx(0.5 * 1.1**12 * found[0][0, 0])
+    text = script.replace("pair_coeff   1 1 1.0 1.0 2.5", pairs.format("2* 1"))
+    with pytest.raises(InputError, match=r"line 12: pair_coeff 2\* 1 0.5 1.1: no type"):
+        loaded(write(tmp_path, text))
+
+
+def test_a_mass_after_the_potential_replaces_that_of_its_file(tmp_path: Path) -> None:
+    """As in LAMMPS; a mass before it is replaced."""
+    masses = []
+    for before, after in (("mass 1 5.0\n", ""), ("", "mass 1 5.0\n")):
+        text = METAL.replace("pair_style", before + "pair_style").replace("fix 1", after + "fix 1")
+        system, _ = loaded(write(tmp_path, text))
+        masses.append(float(system.masses[system.lj_types == 0][0]))
+    assert masses == pytest.approx([63.55, 5.0])
+
+
+def test_the_faces_of_a_region_are_in_it(tmp_path: Path) -> None:
+    """LAMMPS creates 504 and 432 atoms of these: planes 0 to 6 of 12, 72 each, and 0 to 5."""
+    for edge, atoms in (("3", 504), ("2.9", 432)):
+        text = LJ.replace("0 5 0 5 0 5", "0 6 0 6 0 6").replace(
+            "create_atoms 1 box", f"region half block 0 {edge} 0 6 0 6\ncreate_atoms 1 region half"
+        )
+        assert loaded(write(tmp_path, text))[0].atoms == atoms
+
+
 @pytest.mark.parametrize("style", ["charge", "full"])
 def test_styles_of_atoms(tmp_path: Path, style: str) -> None:
     script = METAL.replace("boundary", f"atom_style {style}\nboundary")
@@ -213,7 +247,7 @@ def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
     (tmp_path / "Al").write_text(potential("funcfl").replace("29 63.55", "13 26.98"))
     script = (
         "units metal\nlattice bcc 3.0\nregion all block 0 6 0 4 0 4\n"
-        "region half block 0 3 0 4 0 4\n"
+        "region half block 0 2.9 0 4 0 4\n"
         "region rest block 9 18 0 12 0 12 units box\ncreate_box 2 all\n"
         "create_atoms 1 region half\ncreate_atoms 2 region rest\n"
         "pair_style eam\npair_coeff 1 1 funcfl\npair_coeff 2*2 2 Al\n"
@@ -235,6 +269,8 @@ def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
         (("    Cu Al", "    Cu Zr"), "type 2 is Zr; the potential has Cu, Al"),
         (("thermo 10", "variable x equal vol/2"), "line 10: variable x equal vol/2: only the"),
         (("thermo 10", "variable x equal sqrt(2)"), "line 10: .*only the styles index, string"),
+        (("thermo 10", "variable x equal 3*-2^2"), "line 10: .*in LAMMPS, -a\\^b is"),
+        (("thermo 10", "variable x equal 2^3^2"), "line 10: .*a\\^b\\^c is"),
         (("thermo 10", "variable x equal 1/0"), "line 10: .*only the styles"),
         (("thermo 10", "variable x loop 10"), "line 10: .*only the styles"),
         (("thermo 10", "thermo $(10*2)"), "line 10: .*write the value"),
@@ -252,6 +288,9 @@ def test_scripts_are_refused_with_the_line(
         describe(file)
 
 
+_TWO_LANGEVIN = "fix 3 all langevin 1 1 1 7\nfix 4 all langevin 2 2 1 7\n#"
+
+
 @pytest.mark.parametrize(
     ("change", "refused"),
     [
@@ -261,6 +300,10 @@ def test_scripts_are_refused_with_the_line(
         (("run 500", "unfix 1"), "use a separate script for what follows"),
         (("run 500", "minimize 0 0 10 10"), "a minimisation after a run"),
         (("fix 1 all npt", "fix 1 all nve\nfix 3 all npt"), "2 fixes that move atoms"),
+        (
+            ("fix 2 all momentum 100", _TWO_LANGEVIN),
+            "fix 4 all langevin 2 2 1 7: only one fix langevin",
+        ),
     ],
 )
 def test_dynamics_is_refused_by_name(tmp_path: Path, change: tuple[str, str], refused: str) -> None:

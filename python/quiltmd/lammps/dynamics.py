@@ -233,6 +233,9 @@ class _Dynamics:
         if len(fix.words) != 7:
             self.refuse(fix, "only Tstart Tstop damp seed")
             return
+        if sum(one.words[2:3] == ("langevin",) for one in self.fixes) > 1:
+            self.refuse(fix, "only one fix langevin")
+            return
         start, stop, damp = (fix.number(place) for place in (3, 4, 5))
         if start != stop or damp <= 0:
             self.refuse(fix, "only one temperature, and a positive damp")

@@ -20,7 +20,7 @@ _CELLS = {
     "fcc": np.array(_FCC),
     "diamond": np.concatenate([np.array(_FCC), np.array(_FCC) + 0.25]),
 }
-_SLIGHTLY = 1e-6  # of the constant: how far rounding takes a point
+SLIGHTLY = 1e-6  # of the constant: how far rounding takes a point
 _MOST = 10**8
 
 
@@ -45,6 +45,6 @@ def lattice_points(constant: float, cell: F64, low: F64, high: F64) -> F64:
         raise MemoryError("more than 100 million points of a lattice")
     cells = np.indices(tuple(counts)).reshape(3, -1).T + first
     points: F64 = (cells[:, None] + cell).reshape(-1, 3)
-    slightly = _SLIGHTLY * np.ones(3)
+    slightly = SLIGHTLY * np.ones(3)
     inside = (points >= low / constant - slightly) & (points < high / constant - slightly)
     return points[inside.all(axis=1)] * constant

@@ -59,8 +59,12 @@ class Pairs:
         chosen = self.style.words[0]
         if style and style.split()[0] != chosen:
             raise command.error(f"coefficients are of the style {style}, not {chosen}")
-        both = types_of(command, 0, count), types_of(command, 1, count)
-        self.coefficients.append((command, *both))
+        first, second = types_of(command, 0, count), types_of(command, 1, count)
+        if len(first) == len(second) == 1:  # in either order
+            first, second = sorted((first, second))
+        if first[0] > second[-1]:
+            raise command.error("no type of the first range is at most one of the second")
+        self.coefficients.append((command, first, second))
 
     def modify(self, command: Command) -> None:
         """Reads pair_modify."""

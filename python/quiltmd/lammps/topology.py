@@ -32,7 +32,7 @@ from ..reading.formats import (
 from .bonded import Bonded
 from .data import ATOMS, STYLES, DataFile, read_data
 from .dynamics import DYNAMICS
-from .lattice import lattice_points, read_lattice
+from .lattice import SLIGHTLY, lattice_points, read_lattice
 from .molecules import Commands, molecular_fields
 from .pairs import Pairs
 from .script import Command, commands, is_script, types_of
@@ -64,6 +64,7 @@ class _Model:
         self.pairs, self.bonded, self.special = Pairs(), Bonded(), Special()
         self.shake = Shake()
         self.copies = (1, 1, 1)
+        self.masses: dict[int, float] = {}  # given after the last pair_coeff
         ran: Command | None = None
         known = Control(file)
         check_commands(known)
@@ -165,7 +166,8 @@ class _Model:
         region = self.regions.get(command.words[2]) if len(command.words) == 3 else None
         if command.words[1:2] == ("region",) and region is not None:
             low, high = np.array(region).reshape(3, 2).T
-            low, high = np.maximum(low, self.origin), np.minimum(high, upper)
+            faces = high + 2 * SLIGHTLY * self.lattice[0]  # points on them are in the region
+            low, high = np.maximum(low, self.origin), np.minimum(faces, upper)
         elif command.words[1:] == ("box",):
             low, high = self.origin, upper
         else:
@@ -210,6 +212,7 @@ class _Model:
             raise command.error("only a type and a positive mass")
         for kind in types_of(command, 0, self.atoms.type_count):
             self.atoms.masses[kind] = mass
+            self.masses[kind] = mass
 
     def set_pairs(self, command: Command) -> None:
         self.pairs.set_style(command)
@@ -218,6 +221,7 @@ class _Model:
         if self.atoms is None:
             raise command.error("there is no box yet")
         self.pairs.add(command, self.atoms.type_count)
+        self.masses.clear()
 
     def set_bonded_style(self, command: Command) -> None:
         self.bonded.set_style(command.name.partition("_")[0], command)
@@ -290,6 +294,7 @@ def _read(sources: Sources) -> Described:
     atoms, units = model.placed, model.units
     forces = model.pairs.forces(model.file, atoms, units)
     masses = {kind: mass * units.mass for kind, mass in atoms.masses.items()} | forces.masses
+    masses |= {kind: mass * units.mass for kind, mass in model.masses.items()}
     missing = sorted(set(map(int, np.unique(atoms.types))) - masses.keys())
     if missing:
         raise InputError(f"type {missing[0]} has no mass", file=model.file)

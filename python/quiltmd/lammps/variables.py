@@ -26,6 +26,8 @@ _OPERATORS: dict[str, Callable[..., float]] = {
 }
 _KNOWN = "only the styles index, string and equal, with numbers, variables and + - * / ^ ( )"
 
+_ORDER = "in LAMMPS, -a^b is (-a)^b and a^b^c is (a^b)^c: write the parentheses, or 0-a^b"
+
 
 class VariableError(ValueError):
     """A variable is not supported, or is not there."""
@@ -87,4 +89,6 @@ class Variables:
             if not node.value.startswith("v_"):  # a quantity of the system, such as its volume
                 raise VariableError(_KNOWN)
             return float(self._named(node.value.removeprefix("v_")))
+        if node.value in ("negate", "^") and node.arguments[-1].value == "^":
+            raise VariableError(_ORDER)
         return _OPERATORS[str(node.value)](*(self._of(one) for one in node.arguments))
