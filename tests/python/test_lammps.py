@@ -260,6 +260,7 @@ def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (("units metal", "units si"), "line 1: units si: only metal, real, lj"),
+        (("units metal", "units lj"), "line 4: .*needs units metal or real"),
         (("p p p", "p p f"), "line 2: .*only p p p"),
         (("eam/alloy", "reaxff"), "line 4: .*not supported"),
         (("* * setfl", "* * missing"), "missing.*cannot be read"),

@@ -90,14 +90,16 @@ class Pairs:
         if self.style is None:
             raise InputError("there is no pair_style", file=file)
         if self.style.words[0] in _EAM:
-            return self._embedded(self.style, atoms)
+            return self._embedded(self.style, atoms, units)
         if self.style.words[0] in _THREE_BODY:
             return self._three_body(self.style, atoms, units)
         chosen = Chosen(self.style, self.mesh, self.mix, self.shift, self.tail)
         return by_types(chosen, self.coefficients, atoms, units)
 
-    def _check_alone(self, style: Command, atoms: DataFile) -> None:
+    def _check_alone(self, style: Command, atoms: DataFile, units: Units) -> None:
         """InputError where the style of a many-body potential is not all that there is."""
+        if units is UNITS["lj"]:
+            raise style.error("needs units metal or real")
         if self.shift or self.tail or self.mesh is not None:
             raise style.error("pair_modify and kspace_style do not go with this style")
         if not self.coefficients:
@@ -113,9 +115,7 @@ class Pairs:
         return command.path(2), dict(enumerate(command.words[3:], start=1))
 
     def _three_body(self, style: Command, atoms: DataFile, units: Units) -> Forces:
-        self._check_alone(style, atoms)
-        if units is UNITS["lj"]:
-            raise style.error("needs units metal or real")
+        self._check_alone(style, atoms, units)
         file, elements = self._file_and_elements(atoms)
         named = "metal" if units is UNITS["metal"] else "real"
         of_atoms = [elements[int(kind)] for kind in atoms.types]
@@ -124,8 +124,8 @@ class Pairs:
         none = np.zeros((atoms.type_count, atoms.type_count))
         return Forces(potential.nonbonded, none, none, three_body=potential.of(of_atoms))
 
-    def _embedded(self, style: Command, atoms: DataFile) -> Forces:
-        self._check_alone(style, atoms)
+    def _embedded(self, style: Command, atoms: DataFile, units: Units) -> Forces:
+        self._check_alone(style, atoms, units)
         elements = dict[int, str]()
         if style.words[0] == "eam":
             files = dict[str, None]()
