@@ -147,6 +147,7 @@ def test_damaged_files_are_refused_with_the_line(tmp_path: Path, name: str) -> N
         [*lines[:50], "nan", *lines[51:]],
         lines[:4],
         ["text"] * 9,
+        ["made up, UNITS: real", *lines[1:]],
         [line.replace(str(lammps_figures.POINTS), "-7") for line in lines],
     ):
         file.write_text("\n".join(damaged) + "\n")

@@ -10,6 +10,7 @@ Finnis-Sinclair (eam/fs): the number of values tells.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -49,6 +50,8 @@ def read_eam(*files: str | os.PathLike[str]) -> EmbeddedFunctions:
     if not files:
         raise InputError("no file of a potential of embedded atoms is given")
     texts = [_Text(os.fspath(file)) for file in files]
+    for text in texts:
+        text.check_units()
     several = [text for text in texts if text.is_setfl]
     if several and len(texts) > 1:
         raise InputError(
@@ -75,6 +78,12 @@ class _Text:
 
     def error(self, message: str) -> InputError:
         return InputError(message, file=self.file, line=max(self._line, 1))
+
+    def check_units(self) -> None:
+        """InputError where the first line names others than eV and angstrom."""
+        named = re.search(r"UNITS:\s*(\S+)", self.lines[0] if self.lines else "")
+        if named and named[1] != "metal":
+            raise self.error(f"units {named[1]}: only metal (eV and angstrom)")
 
     def go_to(self, line: int) -> None:
         """Reads on at the beginning of a line, counted from 1."""
