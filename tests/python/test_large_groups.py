@@ -40,11 +40,15 @@ def off_lengths(system: System, state: State) -> float:
     return float(np.abs(np.linalg.norm(ends, axis=1) / system.constraint_lengths - 1).max())
 
 
-def simulated(system: System, state: State, steps: int, **settings: Any) -> State:
+def started(system: System, state: State, **settings: Any) -> Simulation:
     given = {"nonbonded": BEADS, "integrator": BATH, "device": "cpu", **settings}
     if given["device"] == "cpu":
         given["threads"] = 1
-    simulation = Simulation(system, state, **given)
+    return Simulation(system, state, **given)
+
+
+def simulated(system: System, state: State, steps: int, **settings: Any) -> State:
+    simulation = started(system, state, **settings)
     simulation.run(steps)
     return simulation.state()
 
@@ -300,7 +304,7 @@ def check_light_atoms_between_heavy_ones(device: str) -> None:
     system, state = jointed_chains()
     free = Nonbonded(cutoff=0.5, method="cutoff", dispersion_correction=False)
     bath = LangevinMiddle(300, 5.0, 0.002, seed=2)
-    simulation = Simulation(system, state, nonbonded=free, integrator=bath, device="cpu", threads=1)
+    simulation = started(system, state, nonbonded=free, integrator=bath, device=device)
     simulation.draw_velocities(300, seed=1)
     simulation.run(1000)
     found, temperatures = [], []
