@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "device/adapts_to_sharing.h"
 #include "schedule/external.h"
 #include "schedule/long_range.h"
 
@@ -212,6 +213,8 @@ void Rank::advance(int64_t steps) {
 }
 
 void Rank::advance_recorded(int64_t steps) {
+  auto* const shared = view_.ranks == 1 ? dynamic_cast<AdaptsToSharing*>(&device_) : nullptr;
+  if (shared && shared->adapt_to_sharing()) recordings_.forget();
   // All of them, not only the slots in use: a rebuild inside the block may use more.
   if (state_.forces() != RunState::Forces::kCleared)
     device_.fill(slots_.force.data(), 0, slots_.force.bytes(), Stream::kMain);

@@ -23,23 +23,31 @@
 #include "device/cuda/profiler_range.h"
 #include "device/cuda/recorded_graph.h"
 #include "device/cuda/run_time_compiler.h"
+#include "device/cuda/stream_order.h"
 #include "device/cuda/stream_scratch.h"
 #include "device/cuda/unused_host_memory.h"
+#include "device/cuda/use_of_gpu.h"
 
 namespace quiltmd {
 namespace {
 
 constexpr size_t kStagingHalf = 4 << 20;  // bytes; long enough to reach the bus's full speed
+// Devices of a process on one GPU whose recordings may have branches: with 14, the GPU stopped for ever
+// (docs/decisions.md).
+constexpr int kMostBranching = 4;
 
 }  // namespace
 
 struct CudaDevice::Impl {
-  int ordinal = 0;
+  explicit Impl(int number) : ordinal(number), use_of_gpu(number) {}
+
+  int ordinal;
+  GpuUse use_of_gpu;
   cudaDeviceProp properties{};
   CudaContext contexts[kStreamCount];
   std::unique_ptr<StreamScratch> scratch[kStreamCount];
   std::unique_ptr<NotedTimes> timer;
-  cudaEvent_t marks[kStreamCount]{};  // private to enter() and gather_streams()
+  std::unique_ptr<StreamOrder> order;
   std::map<int, cudaEvent_t> events;
   std::set<int> recorded_events;  // signalled in the recording under way
   bool recording = false;
@@ -61,43 +69,13 @@ struct CudaDevice::Impl {
   void refuse_in_recording(const char* what) const {
     if (recording) throw Error(std::string("A recording cannot ") + what + ".");
   }
-
-  // The main stream goes on when all others have come here; then all others go on from there. Each
-  // costs calls that the GPU may be waiting for, and is done for streams that are used, when it makes
-  // a difference.
-  bool fork_is_marked = true;  // on the main stream
-  bool follows[kStreamCount]{true, true, true, true}, has_worked[kStreamCount]{};
-
-  void gather_streams() {
-    for (int index = 1; index < kStreamCount; ++index) {
-      if (!std::exchange(has_worked[index], false)) continue;
-      cuda_check(cudaEventRecord(marks[index], contexts[index].stream), "record an event");
-      cuda_check(cudaStreamWaitEvent(main(), marks[index]), "wait for an event");
-    }
-  }
-  void scatter_streams() {
-    fork_is_marked = false;
-    for (int index = 1; index < kStreamCount; ++index) follows[index] = false;
-  }
-  void mark_fork() {
-    if (!std::exchange(fork_is_marked, true))
-      cuda_check(cudaEventRecord(marks[0], main()), "record an event");
-  }
-  void enter(Stream which) {
-    if (which == Stream::kMain) return;
-    const auto index = static_cast<int>(which);
-    has_worked[index] = true;
-    if (std::exchange(follows[index], true)) return;
-    mark_fork();
-    cuda_check(cudaStreamWaitEvent(stream(which), marks[0]), "wait for an event");
-  }
 };
 
 int priority_of(Stream stream, int lowest, int highest) {
   return stream == Stream::kSide ? lowest : std::min(highest + urgency_of(stream), lowest);
 }
 
-CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
+CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>(ordinal)) {
   std::string why_none;
   const int count = count_gpus(&why_none);
   if (count == 0)
@@ -106,7 +84,6 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
     throw Error("There is no GPU " + std::to_string(ordinal) + ": this machine has " +
                 std::to_string(count) + ", numbered from 0. `quiltmd devices` lists them.");
   Impl& d = *impl_;
-  d.ordinal = ordinal;
   enter_gpu(ordinal);
   cuda_check(cudaGetDeviceProperties(&d.properties, ordinal), "read the GPU's properties");
   const std::string problem = missing_code(d.properties);
@@ -126,8 +103,6 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
     cuda_check(cudaStreamCreateWithPriority(&c.stream, cudaStreamNonBlocking,
                                             priority_of(c.which, lowest, highest)),
                "create a stream");
-    cuda_check(cudaEventCreateWithFlags(&d.marks[index], cudaEventDisableTiming),
-               "create an event");
     d.scratch[index] = std::make_unique<StreamScratch>(c.stream);
     c.scratch = d.scratch[index].get();
     c.sm_count = d.properties.multiProcessorCount;
@@ -136,6 +111,7 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
     c.fast_doubles = singles_per_double <= 4;
     c.compiled = &d.compiled.all();
   }
+  d.order = std::make_unique<StreamOrder>(d.contexts);
   d.staging = static_cast<char*>(allocate_pinned(2 * kStagingHalf));
   d.downloads = std::make_unique<Downloads>(ordinal);
   for (cudaEvent_t& event : d.staged)
@@ -145,14 +121,15 @@ CudaDevice::CudaDevice(int ordinal) : impl_(std::make_unique<Impl>()) {
 CudaDevice::~CudaDevice() {
   Impl& d = *impl_;
   cudaSetDevice(d.ordinal);
-  cudaDeviceSynchronize();
+  // One by one: waiting for the whole GPU spoils a recording that another thread makes.
+  for (const CudaContext& c : d.contexts) cudaStreamSynchronize(c.stream);
   d.downloads.reset();
   for (auto& [id, graph] : d.recordings) cudaGraphExecDestroy(graph);
   for (auto& [id, event] : d.events) cudaEventDestroy(event);
   for (cudaEvent_t event : d.staged) cudaEventDestroy(event);
+  d.order.reset();
   for (int index = 0; index < kStreamCount; ++index) {
     d.scratch[index].reset();
-    cudaEventDestroy(d.marks[index]);
     cudaStreamDestroy(d.contexts[index].stream);
   }
   d.compiled.unload();
@@ -211,7 +188,7 @@ void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy from host memory");
-  d.gather_streams();
+  d.order->gather();
   for (size_t at = 0, half = 0; at < bytes; at += kStagingHalf, half = 1 - half) {
     const size_t now = std::min(kStagingHalf, bytes - at);
     char* staging = d.staging + half * kStagingHalf;
@@ -222,14 +199,14 @@ void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
                "copy to the GPU");
     cuda_check(cudaEventRecord(d.staged[half], d.main()), "record an event");
   }
-  d.scatter_streams();
+  d.order->scatter();
 }
 
 void CudaDevice::copy_out(void* to, const void* from, size_t bytes) {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy to host memory");
-  d.gather_streams();
+  d.order->gather();
   const size_t pieces = (bytes + kStagingHalf - 1) / kStagingHalf;
   const auto length = [&](size_t piece) {
     return std::min(kStagingHalf, bytes - piece * kStagingHalf);
@@ -257,7 +234,7 @@ void CudaDevice::copy(void* to, const void* from, size_t bytes, Stream stream) {
   Impl& d = *impl_;
   d.use();
   if (bytes == 0) return;
-  d.enter(stream);
+  d.order->enter(stream);
   cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, d.stream(stream)),
              "copy on the GPU");
 }
@@ -266,7 +243,7 @@ void CudaDevice::fill(void* to, int byte, size_t bytes, Stream stream) {
   Impl& d = *impl_;
   d.use();
   if (bytes == 0) return;
-  d.enter(stream);
+  d.order->enter(stream);
   cuda_check(cudaMemsetAsync(to, byte, bytes, d.stream(stream)), "fill memory");
 }
 
@@ -314,16 +291,16 @@ std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPie
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("copy to host memory");
-  d.gather_streams();
+  d.order->gather();
   auto download = d.downloads->start(pieces, d.main());
-  d.scatter_streams();
+  d.order->scatter();
   return download;
 }
 
 void CudaDevice::signal(int event, Stream stream) {
   Impl& d = *impl_;
   d.use();
-  d.enter(stream);
+  d.order->enter(stream);
   cudaEvent_t& e = d.events[event];
   if (!e) cuda_check(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "create an event");
   cuda_check(cudaEventRecord(e, d.stream(stream)), "record an event");
@@ -337,7 +314,7 @@ void CudaDevice::wait(int event, Stream stream) {
   if (found == d.events.end()) return;  // never signalled: nothing to wait for
   // Events signalled before the recording have ended when the recording runs.
   if (d.recording && !d.recorded_events.count(event)) return;
-  d.enter(stream);
+  d.order->enter(stream);
   cuda_check(cudaStreamWaitEvent(d.stream(stream), found->second), "wait for an event");
 }
 
@@ -345,22 +322,22 @@ void CudaDevice::begin_recording() {
   Impl& d = *impl_;
   d.use();
   d.refuse_in_recording("begin another one");
-  d.gather_streams();
+  d.order->gather();
   cuda_check(cudaStreamBeginCapture(d.main(), cudaStreamCaptureModeThreadLocal),
              "begin a recording");
   d.recording = true;
   d.recorded_events.clear();
   // Streams come into the recording where it begins, and when they are first used.
-  d.scatter_streams();
-  d.mark_fork();
+  d.order->scatter();
+  d.order->mark_fork();
 }
 
 int CudaDevice::end_recording() {
   const ProfilerRange range("make a graph of a block of steps");
   Impl& d = *impl_;
   d.use();
-  d.gather_streams();
-  d.scatter_streams();
+  d.order->gather();
+  d.order->scatter();
   d.recording = false;
   // A signal of the recording means nothing outside it.
   for (const int event : d.recorded_events) {
@@ -385,16 +362,22 @@ int CudaDevice::end_recording() {
 
 void CudaDevice::set_placing(Placing placing) { impl_->placing = placing; }
 
+bool CudaDevice::adapt_to_sharing() {
+  Impl& d = *impl_;
+  d.use();
+  return d.order->use_one_stream(d.use_of_gpu.devices() > kMostBranching);
+}
+
 void CudaDevice::run_recording(int recording) {
   const ProfilerRange range("run a recorded block of steps");
   Impl& d = *impl_;
   d.use();
   NotedTimes* const timer = d.contexts[0].timer ? d.timer.get() : nullptr;
-  d.gather_streams();
+  d.order->gather();
   if (timer) timer->begin_run(recording, d.main());
   cuda_check(cudaGraphLaunch(d.recordings.at(recording), d.main()), "run a graph");
   if (timer) timer->end_run(recording, d.main());
-  d.scatter_streams();
+  d.order->scatter();
 }
 
 void CudaDevice::drop_recording(int recording) {
@@ -402,7 +385,10 @@ void CudaDevice::drop_recording(int recording) {
   d.use();
   const auto found = d.recordings.find(recording);
   if (found == d.recordings.end()) return;
-  if (d.timer) d.timer->drop(recording);
+  if (d.timer) {
+    synchronize();
+    d.timer->drop(recording);
+  }
   cuda_check(cudaGraphExecDestroy(found->second), "destroy a graph");
   d.recordings.erase(found);
 }
@@ -412,7 +398,7 @@ void CudaDevice::synchronize() {
   Impl& d = *impl_;
   d.use();
   for (const CudaContext& c : d.contexts)
-    if (c.which == Stream::kMain || d.has_worked[static_cast<int>(c.which)])
+    if (c.which == Stream::kMain || d.order->has_worked(c.which))
       cuda_check(cudaStreamSynchronize(c.stream), "synchronize with the GPU");
 }
 
@@ -432,7 +418,7 @@ void CudaDevice::enqueue(const char* name, Stream stream,
   const ProfilerRange range(name);
   Impl& d = *impl_;
   d.use();
-  d.enter(stream);
+  d.order->enter(stream);
   const CudaContext& on = context(stream);
   LaunchTimes* const times = on.timer ? on.timer->times_of(name, on) : nullptr;
   if (times) NotedTimes::mark(times, on.stream);
@@ -480,7 +466,7 @@ void CudaDevice::launch_raw(const OperationKey& key, const void* parameters, siz
   if (!function)
     throw Error(std::string("the cuda device has no kernel for the operation ") + key.name +
                 ": add one to the folder's *.cu");
-  d.enter(stream);
+  d.order->enter(stream);
   function(parameters, context(stream));
 }
 

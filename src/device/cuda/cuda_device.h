@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "device/adapts_to_sharing.h"
 #include "device/compiles_kernels.h"
 #include "device/device.h"
 #include "device/maps_host_memory.h"
@@ -16,7 +17,10 @@ namespace quiltmd {
 
 struct CudaContext;
 
-class CudaDevice final : public Device, public MapsHostMemory, public CompilesKernels {
+class CudaDevice final : public Device,
+                         public MapsHostMemory,
+                         public CompilesKernels,
+                         public AdaptsToSharing {
  public:
   // Device `ordinal` of this process. Throws Error when there is no such GPU, no driver or one too
   // old, or when this build has no code for the GPU's architecture.
@@ -46,6 +50,7 @@ class CudaDevice final : public Device, public MapsHostMemory, public CompilesKe
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
   void set_placing(Placing placing) override;
+  bool adapt_to_sharing() override;
   void synchronize() override;
   bool is_idle() const override;
   void enqueue(const char* name, Stream stream,

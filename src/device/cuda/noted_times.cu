@@ -174,7 +174,6 @@ void NotedTimes::start_over() {
 
 void NotedTimes::collect() {
   if (!direct_->launches().empty()) {
-    cuda_check(cudaDeviceSynchronize(), "synchronize with the GPU");
     direct_->copy(stream_);
     cuda_check(cudaStreamSynchronize(stream_), "read times of launches");
     read(*direct_, 0);

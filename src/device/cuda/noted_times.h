@@ -82,12 +82,13 @@ class NotedTimes final : public LaunchTimer {
   // Label of all following launches.
   void label(int label) { label_ = label; }
 
-  // A recording: made; before and behind a timed run on this stream; dropped.
+  // A recording: made; before and behind a timed run on this stream.
   void keep(int recording);
   void begin_run(int recording, cudaStream_t stream);
   void end_run(int recording, cudaStream_t stream);
-  void drop(int recording);
 
+  // To be called while the device has no work.
+  void drop(int recording);
   std::vector<Span> take();
   void start_over();
 
