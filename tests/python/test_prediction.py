@@ -516,3 +516,15 @@ def test_profiles_that_cannot_be_read_are_refused(
     assert "has no profile (timeline.json)" in str(predicted(*given).exception)
     (tmp_path / "timeline.json").write_text(text)
     assert "is not a profile by quiltmd, or damaged" in str(predicted(*given).exception)
+
+
+def test_gpus_are_not_predicted_with_pencils(water: Planner) -> None:
+    costs = {"lines": {"each": 10.0}}  # which more ranks share in pencils
+    for execution, chosen in (("streams", "distributed"), ("serial", "pencils")):
+        given = machine(execution, costs=costs)
+        slabs, pencils, auto = (
+            predict(water, given, [128], mesh)[0].us_per_step
+            for mesh in ("distributed", "pencils", None)
+        )
+        assert pencils < slabs
+        assert auto == {"distributed": slabs, "pencils": pencils}[chosen]

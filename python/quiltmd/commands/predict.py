@@ -76,7 +76,7 @@ def predict_command(
             metavar="WAY",
             help="How ranks share PME: distributed, pencils or replicated; auto: the faster of "
             f"distributed and replicated, or, for more than {MOST_REPLICATED} ranks, of "
-            "distributed and pencils.",
+            "distributed and pencils (CPUs; on GPUs, distributed).",
         ),
     ] = "auto",
     is_placed: Annotated[

@@ -184,7 +184,7 @@ def _fastest(
     planner: Planner, machine: Machine, count: int, mesh: Sharing | None, is_placed: bool
 ) -> Prediction:
     _check_costs(planner, machine)
-    ways = _ways(planner, count) if mesh is None else (mesh,)
+    ways = _ways(planner, machine, count) if mesh is None else (mesh,)
     if count == 1:
         ways = ("distributed",)
     shape = shape_of(machine, count) if is_placed else None
@@ -207,11 +207,15 @@ def _check_costs(planner: Planner, machine: Machine) -> None:
         )
 
 
-def _ways(planner: Planner, ranks: int) -> tuple[Sharing, ...]:
-    """The ways of sharing the long-range sum among which the fastest may be."""
+def _ways(planner: Planner, machine: Machine, ranks: int) -> tuple[Sharing, ...]:
+    """The ways of sharing the long-range sum among which the fastest may be.
+
+    GPUs, which work in streams, have no pencils.
+    """
     if ranks <= MOST_REPLICATED:
         return ("distributed", "replicated")
-    return ("distributed", "pencils") if planner.method == "pme" else ("distributed",)
+    has_pencils = planner.method == "pme" and machine.execution == "serial"
+    return ("distributed", "pencils") if has_pencils else ("distributed",)
 
 
 def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
