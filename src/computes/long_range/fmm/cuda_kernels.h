@@ -7,6 +7,9 @@
 
 namespace quiltmd {
 
+constexpr int kFour = 4;   // numbers that are read together
+constexpr int kEight = 8;  // neighbouring points of a thread
+
 // A stencil over planes of a level's grid.
 struct GpuSweep {
   FmmLevels levels;

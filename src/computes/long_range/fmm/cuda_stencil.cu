@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kMostThreads = 192;  // of a block
 constexpr int kBlocks = 4;         // on a multiprocessor
-constexpr int kFour = 4, kEight = 8, kRows = 2;
+constexpr int kRows = 2;
 constexpr int kPoints = kEight * kRows;  // of a thread
 
 // The tile of a block, and where things are in its memory.

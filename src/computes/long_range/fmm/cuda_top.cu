@@ -19,7 +19,6 @@
 namespace quiltmd {
 namespace {
 
-constexpr int kFour = 4, kEight = 8;
 constexpr int kEights = 4;                 // of a block
 constexpr int kSharesX = 4, kSharesY = 8;  // of the rows of charges
 constexpr int kTopThreads = kSharesX * kSharesY * kEights;
