@@ -19,7 +19,7 @@ from worker_costs.remote import time_messages
 from worker_costs.step import compare_levels
 
 from quiltmd.commands.bench import parse_tile
-from quiltmd.commands.options import AsJson
+from quiltmd.commands.sectioned_command import AsJson
 from quiltmd.commands.tables import show_table
 from quiltmd.errors import QuiltError
 from quiltmd.inputs.standard_systems import SYSTEMS

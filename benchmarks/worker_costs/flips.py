@@ -132,7 +132,7 @@ def _redundant(
         ours, theirs = socket.socketpair()
         session = Session(channel_of(theirs), core.make_engine)
         threading.Thread(target=session.serve, daemon=True).start()
-        connection = Connection(channel_of(ours), str(place), lambda: "")
+        connection = Connection(channel_of(ours), str(place), lambda error: "")
         execution = {"device": "cpu", "threads": 1}
         return WorkerEngine(connection, system, nonbonded, integrator, execution, workers.patience)
 

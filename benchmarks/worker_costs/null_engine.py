@@ -103,7 +103,9 @@ class NullWorkers:
     def connect(self) -> Connection:
         """To the next worker."""
         number = next(self._next)
-        connection = Connection(channel_of(self._sockets[number]), f"worker {number}", lambda: "")
+        connection = Connection(
+            channel_of(self._sockets[number]), f"worker {number}", lambda error: ""
+        )
         check_hello(connection, connection.call("hello"))
         return connection
 

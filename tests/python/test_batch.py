@@ -25,7 +25,7 @@ class Slow(FakeEngine):
         super().run(steps)
         time.sleep(0.005 * steps)
 
-runner.start.__defaults__ = (False, Slow, None, None)
+runner.start.__defaults__ = (False, Slow, None, None, None)
 runner.resume.__defaults__ = (None, Slow, None)
 main()
 """

@@ -24,14 +24,14 @@ from simgrid_check import document_of  # noqa: E402
 # What SimGrid 3.32 gives for the step below, us: when the last rank is done, and the mean; and when
 # the messages of positions have arrived, all sent at once.
 RECORDED = {
-    "step": {"last": 29596.0, "mean": 28853.9},
-    "positions": {"last": 918.17, "mean": 473.53},
+    "step": {"last": 42838.3, "mean": 42128.7},
+    "positions": {"last": 637.18, "mean": 273.00},
 }
 
 
 @pytest.fixture(scope="module")
 def document() -> Any:
-    """Water on a torus of 27 nodes: 3,011 tasks and 1,330 messages."""
+    """Water on a torus of 27 nodes: 2,646 tasks and 1,134 messages."""
     system, state = boxes.water_box((12, 12, 12))
     planner = Planner(
         *(
@@ -40,7 +40,7 @@ def document() -> Any:
             quiltmd.Nonbonded(cutoff=0.5, pme_split="gaussian", pme_order=5, pme_tolerance=1e-3),
         ),
         quiltmd.VelocityVerlet(timestep=0.004),
-        tile=(2, 2, 1),
+        tile=(3, 2, 1),
     )
     return document_of(planner, read_machine("blue-gene-l"), 27)
 
