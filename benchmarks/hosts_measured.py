@@ -19,13 +19,11 @@ import socket
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from prediction_measured import planner_of, profiled
+from prediction_measured import one_way_of, planner_of, profiled
 from worker_costs.namespaces import Hosts, Link, UnavailableError
 
 import quiltmd
@@ -48,29 +46,14 @@ class Case:
     machine: Machine
 
 
-def one_way(hosts: Hosts, size: int, rounds: int = 21) -> float:
-    """Seconds that so many bytes take from host 0 to host 1: half of there and back."""
+def one_way(hosts: Hosts, size: int) -> float:
+    """Seconds that so many bytes take from host 0 to host 1."""
     address = (hosts.addresses[0], _PORT)
     listener = hosts.socket_of(0, lambda: socket.create_server(address))
-
-    def answer() -> None:
-        end, _ = listener.accept()
-        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with suppress(OSError):
-            while data := end.recv(size, socket.MSG_WAITALL):
-                end.sendall(data)
-
-    threading.Thread(target=answer, daemon=True).start()
     with hosts.socket_of(1, lambda: socket.create_connection(address)) as near:
-        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        took = []
-        for _ in range(rounds):
-            begin = time.perf_counter()
-            near.sendall(bytes(size))
-            near.recv(size, socket.MSG_WAITALL)
-            took.append((time.perf_counter() - begin) / 2)
+        took = one_way_of(near, listener, size, rounds=21)
     listener.close()
-    return statistics.median(took)
+    return took
 
 
 def joined_by(machine: Machine, hosts: Hosts, ranks: int) -> Machine:

@@ -112,9 +112,8 @@ def network(delay: float) -> Iterator[None]:
             relay.close()
 
 
-def one_way(delay: float, size: int, rounds: int = 41) -> float:
-    """Seconds that a message of so many bytes takes through a relay: half of there and back."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def one_way_of(near: socket.socket, listener: socket.socket, size: int, rounds: int = 41) -> float:
+    """Seconds that so many bytes take to whom the listener accepts: half of there and back."""
 
     def answer() -> None:
         end, _ = listener.accept()
@@ -124,18 +123,25 @@ def one_way(delay: float, size: int, rounds: int = 41) -> float:
                 end.sendall(data)
 
     threading.Thread(target=answer, daemon=True).start()
+    near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    took = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        near.sendall(bytes(size))
+        near.recv(size, socket.MSG_WAITALL)
+        took.append((time.perf_counter() - begin) / 2)
+    return statistics.median(took)
+
+
+def one_way(delay: float, size: int) -> float:
+    """Seconds that a message of so many bytes takes through a relay."""
+    listener = socket.create_server(("127.0.0.1", 0))
     relay = Relay(listener.getsockname()[1], delay)
     with socket.create_connection(("127.0.0.1", relay.port)) as near:
-        near.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        took = []
-        for _ in range(rounds):
-            begin = time.perf_counter()
-            near.sendall(bytes(size))
-            near.recv(size, socket.MSG_WAITALL)
-            took.append((time.perf_counter() - begin) / 2)
+        took = one_way_of(near, listener, size)
     relay.close()
     listener.close()
-    return statistics.median(took)
+    return took
 
 
 def planner_of(simulation: Simulation) -> Planner:
