@@ -1,245 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages of a step on the host. Threads share the placed groups in chunks; in a chunk, rigid waters
-// are collected into batches and everything else goes one by one. Sums over atoms are integers, so
-// they do not depend on the chunks.
+// Stages of a step on the host, by the loops over placed groups of host_groups.h.
 #include <algorithm>
-#include <array>
 #include <cstring>
 
-#include "decomposition/host_faults.h"
-#include "device/host/kernels.h"
 #include "integrators/andersen.h"
 #include "integrators/cell_rescaling.h"
-#include "integrators/host_waters.h"
-#include "integrators/large_group.h"
+#include "integrators/host_groups.h"
 #include "integrators/monte_carlo.h"
 #include "integrators/nose_hoover.h"
 #include "integrators/site_physics.h"
-#include "integrators/stage_physics.h"
 #include "integrators/velocity_rescaling.h"
 
 namespace quiltmd {
 namespace {
 
-// Groups per chunk: enough to fill batches, few enough to share evenly.
-constexpr int kGrain = 128;
-
-// ---- Faults --------------------------------------------------------------------------------
-
-// Checks a displacement from the reference position.
-void check_displacement(const GroupWork& work, int64_t step, double displacement2, int32_t atom) {
-  if (displacement2 <= work.buffer_limit2) return;
-  if (!(displacement2 <= work.blowup2)) {
-    report_fault(work.faults->blowup_step, work.faults->blowup_atom, step, atom);
-  } else {
-    int32_t whichever = atom;
-    report_fault(work.faults->violation_step, whichever, step, atom);
-  }
-}
-
-void report_constraint(const GroupWork& work, int32_t atom) {
-  report_fault(work.faults->constraint_step, work.faults->constraint_atom, *work.step, atom);
-}
-
-// ---- Storing -------------------------------------------------------------------------------
-
-void store_positions(const GroupWork& work, int index, const Vec3d* position, int count) {
-  const PlacedGroup placed = work.placed[index];
-  const int first = work.constants.group_start[placed.group];
-  for (int i = 0; i < count; ++i) {
-    check_displacement(work, *work.step,
-                       store_position(work.slots, placed.slot + i, work.origin[index], position[i]),
-                       first + i);
-  }
-}
-
-void store_velocities(const GroupWork& work, int index, const Vec3d* velocity, int count) {
-  std::copy_n(velocity, count, work.slots.velocity + work.placed[index].slot);
-}
-
-// Whether a stage leaves cleared forces behind.
-bool clears(const VerletStart&) { return false; }
-bool clears(const VerletFinish&) { return false; }
-template <class Op>
-bool clears(const Op& op) {
-  return op.forces_after == ForcesAfter::kCleared;
-}
-
-// The waters of a batch have one heat bath.
-int bath_of(const LangevinMiddleGroups& op, int32_t group) { return op.baths.of_group[group]; }
-template <class Op>
-int bath_of(const Op&, int32_t) {
-  return 0;
-}
-
-void clear_forces(const Slots& slots, int first, int count) {
-  for (int64_t* component : slots.force) std::fill_n(component + first, count, int64_t{0});
-}
-
-void count_step(int64_t* counter) {
-  if (counter) ++*counter;
-}
-
-// ---- Loops over groups ---------------------------------------------------------------------
-
-int first_atom(const GroupWork& work, int index) {
-  return work.constants.group_start[work.placed[index].group];
-}
-
-// Sums over the groups of a chunk, in fixed point, and where they are added at the end.
-using Sums = std::array<int64_t, std::max(kKineticSums, kMaxHeatBaths)>;
-struct Target {
-  int64_t* values = nullptr;
-  size_t count = 0;
-};
-
-// Call body(begin, end, sums) over the placed groups.
-template <class Body>
-void over_chunks(const GroupWork& work, ThreadGroup& threads, Target target, const Body& body) {
-  threads.parallel_for(std::min(*work.count, work.capacity), kGrain, [&](int begin, int end, int) {
-    Sums sums{};
-    body(begin, end, sums);
-    for (size_t k = 0; k < target.count; ++k)
-      __atomic_fetch_add(target.values + k, sums[k], __ATOMIC_RELAXED);
-  });
-}
-
-// Load each group and call stage(group, index, sums), which stores what it changed. For what is not
-// done every step: no waters.
-template <class Stage>
-void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, const Stage& stage) {
-  over_chunks(work, threads, target, [&](int begin, int end, Sums& sums) {
-    const auto apply_to = [&](auto& group, int index) {
-      load(work, work.placed[index], group);
-      const Outcome outcome = stage(group, index, sums);
-      if (!outcome.converged) report_constraint(work, first_atom(work, index));
-    };
-    RigidWater water;
-    StarGroup star;
-    SmallGroup group;
-    LargeGroup large;
-    for (int index = begin; index < end; ++index) {
-      switch (work.constants.code(work.placed[index].group).group_class()) {
-        case GroupClass::kWater:
-          apply_to(water, index);
-          break;
-        case GroupClass::kStar:
-          apply_to(star, index);
-          break;
-        case GroupClass::kGeneral:
-          apply_to(group, index);
-          break;
-        case GroupClass::kLarge:
-          apply_to(large, index);
-          break;
-      }
-    }
-  });
-}
-
-enum class Stores { kVelocities, kBoth };
-
-// Write back a batch; returns its heat.
-int64_t store(const GroupWork& work, Stores stores, const WaterBatch& waters) {
-  int64_t heat = 0;
-  for (int k = 0; k < waters.count; ++k) {
-    Vec3d position[3], velocity[3];
-    for (int i = 0; i < 3; ++i) {
-      for (int d = 0; d < 3; ++d) {
-        position[i][d] = waters.position[3 * i + d][k];
-        velocity[i][d] = waters.velocity[3 * i + d][k];
-      }
-    }
-    store_velocities(work, waters.placed[k], velocity, 3);
-    if (stores == Stores::kBoth) store_positions(work, waters.placed[k], position, 3);
-    heat += to_fixed(waters.heat[k], kEnergyScale);
-  }
-  return heat;
-}
-
-// One group through `stage(group)`; returns its heat.
-template <class Op, class Group, class Stage>
-int64_t run_group(const Op& op, Stores stores, int index, Group& group, const Stage& stage) {
-  const GroupWork& work = op.work;
-  const PlacedGroup placed = work.placed[index];
-  load(work, placed, group);
-  if (clears(op)) clear_forces(work.slots, placed.slot, group.atoms());
-  const Outcome outcome = stage(group, index);
-  if (!outcome.converged) report_constraint(work, first_atom(work, index));
-  store_velocities(work, index, group.velocity, group.atoms());
-  if (stores == Stores::kBoth) store_positions(work, index, group.position, group.atoms());
-  return to_fixed(outcome.heat, kEnergyScale);
-}
-
-// One chunk of a stage: waters in batches, others by `stage(group)`.
-template <class Op, class Stage>
-int64_t run_chunk(const Op& op, Stores stores, int begin, int end, const Stage& stage) {
-  const GroupWork& work = op.work;
-  WaterBatch waters;
-  RigidWater water{};  // the last one loaded; fills up a batch
-  StarGroup star;
-  SmallGroup group;
-  LargeGroup large;
-  int64_t heat = 0;
-  const auto flush = [&] {
-    if (waters.count == 0) return;
-    for (int k = waters.count; k < WaterBatch::kWidth; ++k) {
-      waters.put(k, water);
-      waters.first_atom[k] = 0;
-    }
-    apply(op, waters);
-    heat += store(work, stores, waters);
-    waters.count = 0;
-  };
-  for (int index = begin; index < end; ++index) {
-    const PlacedGroup placed = work.placed[index];
-    const GroupClass own = work.constants.code(placed.group).group_class();
-    if (own == GroupClass::kWater) {
-      const int bath = bath_of(op, placed.group);
-      if (bath != waters.bath) flush();
-      waters.bath = bath;
-      load(work, placed, water);
-      if (clears(op)) clear_forces(work.slots, placed.slot, 3);
-      waters.put(waters.count, water);
-      waters.placed[waters.count] = index;
-      waters.first_atom[waters.count] = static_cast<uint32_t>(first_atom(work, index));
-      if (++waters.count == WaterBatch::kWidth) flush();
-    } else if (own == GroupClass::kStar) {
-      heat += run_group(op, stores, index, star, stage);
-    } else if (own == GroupClass::kGeneral) {
-      heat += run_group(op, stores, index, group, stage);
-    } else {
-      heat += run_group(op, stores, index, large, stage);
-    }
-  }
-  flush();
-  return heat;
-}
-
-template <class Group>
-void draw_noise(uint64_t seed, uint64_t step, RandomStream stream, int atom, Group& g) {
-  for (int i = 0; i < g.atoms(); ++i)
-    g.noise[i] = gaussian3(seed, step, static_cast<uint32_t>(atom + i), stream);
-}
-
 // ---- Kernels -------------------------------------------------------------------------------
 
 void verlet_start_host(const VerletStart& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
-    run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int) { return verlet_start(op, g); });
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
+    run_chunk(op, Changes::kBoth, begin, end, [&](auto& g, int) { return verlet_start(op, g); });
   });
 }
 
 void verlet_finish_host(const VerletFinish& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
-    run_chunk(op, Stores::kVelocities, begin, end,
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
+    run_chunk(op, Changes::kVelocities, begin, end,
               [&](auto& g, int) { return verlet_finish(op, g); });
   });
 }
 
 void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
-    run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int) { return verlet_step(op, g); });
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
+    run_chunk(op, Changes::kBoth, begin, end, [&](auto& g, int) { return verlet_step(op, g); });
   });
   count_step(op.counter);
 }
@@ -248,8 +40,8 @@ void verlet_step_host(const VerletStep& op, ThreadGroup& threads) {
 template <class Op, class Bath>
 void run_langevin(const Op& op, ThreadGroup& threads, const Bath& bath_of_placed) {
   const auto step = static_cast<uint64_t>(*op.work.step);
-  over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
-    sums[0] = run_chunk(op, Stores::kBoth, begin, end, [&](auto& g, int index) {
+  over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, ChunkSums& sums) {
+    sums[0] = run_chunk(op, Changes::kBoth, begin, end, [&](auto& g, int index) {
       draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
       return langevin_middle(op, bath_of_placed(index), g);
     });
@@ -278,14 +70,14 @@ void clear_forces_host(const ClearForces& op, ThreadGroup& threads) {
 
 void kinetic_energy_host(const KineticEnergy& op, ThreadGroup& threads) {
   const Target target{op.energy + kKinetic, kKineticSums};
-  over_groups(op.work, threads, target, [&](auto& g, int, Sums& sums) {
+  over_groups(op.work, threads, target, [&](auto& g, int, ChunkSums& sums) {
     add_kinetic(g, sums.data());
     return Outcome{};
   });
 }
 
 void sum_kinetic_energy_host(const SumKineticEnergy& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, {op.sum, 1}, [&](auto& g, int, Sums& sums) {
+  over_groups(op.work, threads, {op.sum, 1}, [&](auto& g, int, ChunkSums& sums) {
     sums[0] += to_fixed(kinetic_energy(g), kEnergyScale);
     return Outcome{};
   });
@@ -293,7 +85,7 @@ void sum_kinetic_energy_host(const SumKineticEnergy& op, ThreadGroup& threads) {
 
 void sum_kinetic_energy_groups_host(const SumKineticEnergyGroups& op, ThreadGroup& threads) {
   const Target target{op.sums, static_cast<size_t>(op.baths)};
-  over_chunks(op.work, threads, target, [&](int begin, int end, Sums& sums) {
+  over_chunks(op.work, threads, target, [&](int begin, int end, ChunkSums& sums) {
     for (int index = begin; index < end; ++index) {
       const PlacedGroup placed = op.work.placed[index];
       sums[op.table.of_group[placed.group]] +=
@@ -321,7 +113,7 @@ void advance_chains_host(const AdvanceChains& op, ThreadGroup&) {
 
 void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
   const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
-  over_groups(op.work, threads, target, [&](auto& g, int index, Sums& sums) {
+  over_groups(op.work, threads, target, [&](auto& g, int index, ChunkSums& sums) {
     const Outcome outcome = scale_velocities(*op.factor, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
     sums[0] += to_fixed(outcome.heat, kEnergyScale);
@@ -331,14 +123,14 @@ void scale_velocities_host(const ScaleVelocities& op, ThreadGroup& threads) {
 
 void scale_velocities_groups_host(const ScaleVelocitiesGroups& op, ThreadGroup& threads) {
   const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
-  over_chunks(op.work, threads, target, [&](int begin, int end, Sums& sums) {
+  over_chunks(op.work, threads, target, [&](int begin, int end, ChunkSums& sums) {
     for (int index = begin; index < end; ++index)
       sums[0] += to_fixed(scale_velocities(op, op.work.placed[index]), kEnergyScale);
   });
 }
 
 void scale_groups_host(const ScaleGroups& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
     for (int index = begin; index < end; ++index) scale_group(op, op.work.placed[index]);
   });
 }
@@ -346,7 +138,7 @@ void scale_groups_host(const ScaleGroups& op, ThreadGroup& threads) {
 void rescale_cell_host(const RescaleCell& op, ThreadGroup&) { rescale_cell(op); }
 
 void rescale_groups_host(const RescaleGroups& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, Sums& sums) {
+  over_chunks(op.work, threads, {op.energy + kHeat, 1}, [&](int begin, int end, ChunkSums& sums) {
     for (int index = begin; index < end; ++index)
       sums[0] += to_fixed(rescale_group(op, op.work.placed[index]), kEnergyScale);
   });
@@ -356,7 +148,7 @@ void count_potential_host(const CountPotential& op, ThreadGroup&) { count_potent
 
 void sum_molecules_host(const SumMolecules& op, ThreadGroup& threads) {
   const int32_t* const molecule_of = op.molecules.of_group;
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
     for (int index = begin; index < end; ++index) {
       const PlacedGroup placed = op.work.placed[index];
       const int32_t molecule = molecule_of[placed.group];
@@ -372,7 +164,7 @@ void sum_molecules_host(const SumMolecules& op, ThreadGroup& threads) {
 void propose_cell_host(const ProposeCell& op, ThreadGroup&) { propose_cell(op); }
 
 void move_molecules_host(const MoveMolecules& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
     for (int index = begin; index < end; ++index) move_molecule(op, index);
   });
 }
@@ -381,13 +173,13 @@ void decide_cell_host(const DecideCell& op, ThreadGroup&) { decide_cell(op); }
 
 void restore_positions_host(const RestorePositions& op, ThreadGroup& threads) {
   if (*op.accepted != 0) return;
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
     for (int index = begin; index < end; ++index) restore_group(op, op.work.placed[index]);
   });
 }
 
 void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, {op.momentum, 3}, [&](auto& g, int, Sums& sums) {
+  over_groups(op.work, threads, {op.momentum, 3}, [&](auto& g, int, ChunkSums& sums) {
     add_momentum(g, sums.data());
     return Outcome{};
   });
@@ -395,7 +187,7 @@ void sum_momentum_host(const SumMomentum& op, ThreadGroup& threads) {
 
 void remove_momentum_host(const RemoveMomentum& op, ThreadGroup& threads) {
   const Target target = op.energy ? Target{op.energy + kHeat, 1} : Target{};
-  over_groups(op.work, threads, target, [&](auto& g, int index, Sums& sums) {
+  over_groups(op.work, threads, target, [&](auto& g, int index, ChunkSums& sums) {
     const Outcome outcome = remove_momentum(op, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
     sums[0] += to_fixed(outcome.heat, kEnergyScale);
@@ -404,7 +196,7 @@ void remove_momentum_host(const RemoveMomentum& op, ThreadGroup& threads) {
 }
 
 void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
-  over_groups(op.work, threads, {}, [&](auto& g, int index, Sums&) {
+  over_groups(op.work, threads, {}, [&](auto& g, int index, ChunkSums&) {
     draw_noise(op.seed, 0, RandomStream::kVelocities, first_atom(op.work, index), g);
     const Outcome outcome = draw_velocities(op, g);
     store_velocities(op.work, index, g.velocity, g.atoms());
@@ -414,7 +206,7 @@ void draw_velocities_host(const DrawVelocities& op, ThreadGroup& threads) {
 
 void collide_host(const Collide& op, ThreadGroup& threads) {
   const auto step = static_cast<uint64_t>(*op.work.step);
-  over_groups(op.work, threads, {op.energy + kHeat, 1}, [&](auto& g, int index, Sums& sums) {
+  over_groups(op.work, threads, {op.energy + kHeat, 1}, [&](auto& g, int index, ChunkSums& sums) {
     draw_noise(op.seed, step, RandomStream::kThermostat, first_atom(op.work, index), g);
     const Outcome outcome = collide(op, op.work.placed[index], g);
     store_velocities(op.work, index, g.velocity, g.atoms());
@@ -424,13 +216,13 @@ void collide_host(const Collide& op, ThreadGroup& threads) {
 }
 
 void set_state_host(const SetState& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
     for (int index = begin; index < end; ++index) set_group(op, index);
   });
 }
 
 void place_sites_host(const PlaceSites& op, ThreadGroup& threads) {
-  over_chunks(op.work, threads, {}, [&](int begin, int end, Sums&) {
+  over_chunks(op.work, threads, {}, [&](int begin, int end, ChunkSums&) {
     for (int index = begin; index < end; ++index) {
       const PlacedGroup placed = op.work.placed[index];
       const SiteSet set = sites_of_group(op.sites, placed.group);
@@ -444,7 +236,7 @@ void place_sites_host(const PlaceSites& op, ThreadGroup& threads) {
 void spread_site_forces_host(const SpreadSiteForces& op, ThreadGroup& threads) {
   const Target target =
       op.energy ? Target{op.energy + kVirial, size_t{Symmetric::kParts}} : Target{};
-  over_chunks(op.work, threads, target, [&](int begin, int end, Sums& sums) {
+  over_chunks(op.work, threads, target, [&](int begin, int end, ChunkSums& sums) {
     for (int index = begin; index < end; ++index) {
       const Symmetric virial = spread_sites(op, op.work.placed[index]);
       for (size_t k = 0; k < target.count; ++k)
