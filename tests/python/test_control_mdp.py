@@ -268,6 +268,7 @@ def test_the_dispersion_correction_of_mdp(tmp_path: Path, value: str, corrected:
     found = read(tmp_path, "md.mdp", changed(MDP, f"DispCorr = {value}\n"))
     assert found.refused == []
     assert found.settings["nonbonded"]["dispersion_correction"] == corrected
+    assert bool(noted(found, "DispCorr")) == (value == "EnerPres")
     (refused,) = read(tmp_path, "md.mdp", changed(MDP, "DispCorr = Ener\n")).refused
     assert refused == "DispCorr ener: only no, EnerPres and AllEnerPres"
 

@@ -195,6 +195,10 @@ def _nonbonded(control: Control, entries: Entries) -> None:
     control.set("nonbonded", "dispersion_correction", correction != "no")
     if correction not in ("no", "enerpres", "allenerpres"):
         control.refused.append(f"DispCorr {correction}: only no, EnerPres and AllEnerPres")
+    if correction == "enerpres":
+        control.notes.append(
+            "DispCorr EnerPres: read as AllEnerPres, which includes the repulsion beyond the cutoff"
+        )
     entries.refuse("only xyz", "pbc", unless=lambda value: value == "xyz")
     entries.tell(
         "Quilt sets up the pair lists",
