@@ -386,12 +386,24 @@ def corrected() -> Any:
     return force
 
 
+def corrected_groups() -> Any:
+    force = corrected()
+    for first, second in SETS:
+        force.addInteractionGroup([*map(int, first)], [*map(int, second), *range(40, 90)])
+    force.addInteractionGroup(range(100, 190), range(100, 190))
+    return force
+
+
 PAIR_CASES = {
     "switched": switched,
     "groups": between_groups,
     "corrected": corrected,
+    "corrected groups": corrected_groups,
     "alike": lambda: lennard_jones("cos(r)*exp(-9*r)/r^2"),
 }
+
+
+PARTS = {"corrected groups": 2}  # where some pairs are in several groups
 
 
 @pytest.mark.parametrize("name", PAIR_CASES)
@@ -400,7 +412,7 @@ def test_pairs_are_those_of_openmm(name: str) -> None:
     energy, forces = energy_and_forces(original, GAS)
     system = System.from_openmm(original)
     assert system.custom is not None
-    assert len(system.custom.pairs) == 1
+    assert len(system.custom.pairs) == PARTS.get(name, 1)
     state = State(positions=GAS + np.array([0.3, 0, 0]), velocities=0 * GAS, box=CUBE)
     size = np.abs(forces).max()
     for made in (system, System.from_openmm(to_openmm(system, box=CUBE))):

@@ -24,6 +24,7 @@ from .pairs import PAIRS, pair_fields, refuse_other_exclusions
 from .tabulated import add_functions_of, functions_of
 
 _F64 = npt.NDArray[np.float64]
+_Group = tuple[frozenset[int], ...]
 
 
 def divided(
@@ -49,11 +50,13 @@ def divided(
     except InputError:
         if not found:
             raise
-        return {}, [pairs_of(force, nonbonded, exclusions) for force in found]
+        return {}, [one for force in found for one in pairs_of(force, nonbonded, exclusions)]
 
 
-def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> CustomPairs:
-    """The pair energy of a CustomNonbondedForce.
+def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> list[CustomPairs]:
+    """The pair energy of a CustomNonbondedForce: several where its groups share pairs.
+
+    OpenMM adds the energy of a pair once for each interaction group that contains it.
 
     Parameters
     ----------
@@ -80,7 +83,8 @@ def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> C
     refuse_other_exclusions(force, exclusions)
     names, rows = _parameters(force)
     groups = [
-        force.getInteractionGroupParameters(k) for k in range(force.getNumInteractionGroups())
+        tuple(map(frozenset, force.getInteractionGroupParameters(k)))
+        for k in range(force.getNumInteractionGroups())
     ]
     switches = has_cutoff and force.getUseSwitchingFunction()
     with naming(force):
@@ -89,19 +93,39 @@ def pairs_of(force: Any, nonbonded: Any, exclusions: npt.NDArray[np.int32]) -> C
             force.getCutoffDistance()._value if has_cutoff else None,
             {**globals_of(force), **dict(zip(names, rows.T, strict=True))},
             force.getSwitchingDistance()._value if switches else None,
-            [(sorted(first), sorted(second)) for first, second in groups],
+            (),
             name=name_of(force) or CustomPairs.__name__,
             functions=functions_of(force),
         )
     if names:
         _refuse_order(force, rows, names)
+    parts = [
+        replace(made, groups=[(sorted(first), sorted(second)) for first, second in layer])
+        for layer in _layers(groups)
+    ]
     if not (force.getUseLongRangeCorrection() and periodic):
-        return made
-    if groups:
-        raise InputError(
-            f"{PAIRS}: a long-range correction with interaction groups is not supported"
-        )
-    return replace(made, tail=_tail(made, force.getCutoffDistance()._value, rows))
+        return parts
+    cutoff = force.getCutoffDistance()._value
+    return [replace(part, tail=_tail(part, cutoff, rows)) for part in parts]
+
+
+def _layers(groups: list[_Group]) -> list[list[_Group]]:
+    """The groups, divided so that no two of one list share a pair; one list if there are none."""
+    layers: list[list[_Group]] = [[]]
+    for group in groups:
+        free = [layer for layer in layers if not any(_share(group, other) for other in layer)]
+        if not free:
+            free = [[]]
+            layers += free
+        free[0].append(group)
+    return layers
+
+
+def _share(one: _Group, other: _Group) -> bool:
+    """Whether two groups share a pair of atoms."""
+    ways = (other, other[::-1])
+    common = [(one[0] & first, one[1] & second) for first, second in ways]
+    return any(first and second and len(first | second) > 1 for first, second in common)
 
 
 def _refuse_order(force: Any, rows: _F64, names: list[str]) -> None:
@@ -162,16 +186,17 @@ def _parameters(force: Any) -> tuple[list[str], _F64]:
 def _tail(pair: CustomPairs, cutoff: float, rows: _F64) -> tuple[float, float]:
     """Energy and virial of pairs beyond the cutoff, times the volume: 2 pi sum of E r^2.
 
-    As in OpenMM the mean energy counts each pair of atoms once and each atom with itself; in the
-    virial, the jump at the cutoff is part of it, as for Lennard-Jones interactions.
+    As in OpenMM the mean energy counts each pair of atoms once and, without groups, each atom with
+    itself; in the virial, the jump at the cutoff is part of it, as for Lennard-Jones interactions.
     """
     kinds, numbers = np.unique(rows, axis=0, return_inverse=True)
-    count = np.bincount(numbers.reshape(-1))
+    counts = _pair_counts(pair, numbers.reshape(-1), len(kinds))
     root = Expression(pair.energy).root
     names = list(pair.by_atom)
     energy = virial = 0.0
     for i, j in zip(*np.triu_indices(len(kinds)), strict=True):
-        pairs = count[i] * (count[i] + 1) / 2 if i == j else count[i] * count[j]
+        if counts[i, j] == 0:
+            continue
         own = {f"{name}1": kinds[i, k] for k, name in enumerate(names)}
         own |= {f"{name}2": kinds[j, k] for k, name in enumerate(names)} | pair.shared
 
@@ -188,11 +213,29 @@ def _tail(pair: CustomPairs, cutoff: float, rows: _F64) -> tuple[float, float]:
                 return float(at(r) * r * r * x**3 * (10 - x * (15 - 6 * x)))
 
             beyond += _integral(missing, start, end)
-        energy += pairs * beyond
-        virial += pairs * (beyond + jump)
+        energy += counts[i, j] * beyond
+        virial += counts[i, j] * (beyond + jump)
     atoms = len(rows)
     factor = 2 * math.pi * atoms**2 / (atoms * (atoms + 1) / 2)
     return factor * energy, factor * virial
+
+
+def _pair_counts(pair: CustomPairs, kind_of_atom: Any, kinds: int) -> _F64:
+    """Of each two kinds of atoms, by the lower number first, the pairs that interact."""
+
+    def count(atoms: Any) -> _F64:
+        return np.bincount(kind_of_atom[sorted(atoms)], minlength=kinds).astype(np.float64)
+
+    if not pair.groups:
+        every = count(range(len(kind_of_atom)))
+        return np.outer(every, every) - np.diag(every * (every - 1) / 2)
+    found = np.zeros((kinds, kinds))
+    for first, second in pair.groups:
+        both = count(np.intersect1d(first, second))  # of which each pair would be counted twice
+        one_way = np.outer(count(first), count(second))
+        ways = one_way + one_way.T - np.outer(both, both)
+        found += ways - np.diag((np.diag(ways) + both) / 2)
+    return found
 
 
 def _integral(function: Callable[[float], float], start: float, end: float) -> float:
