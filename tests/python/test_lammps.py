@@ -173,10 +173,33 @@ def test_settings_at_constant_pressure(tmp_path: Path) -> None:
     thermostat = {"kind": "nose-hoover", "time_constant": 0.1, "chain_length": 5}
     assert settings["thermostat"] == thermostat
     barostat = {"kind": "cell-rescaling", "pressure": 1.0, "time_constant": 0.5}
-    assert settings["barostat"] == barostat | {"compressibility": 1e-6}
+    assert settings["barostat"] == barostat | {"compressibility": [1e-6]}
     output = {"trajectory_every": 50, "log_every": 10, "thermo": "metal", "dir": "script-quilt"}
     assert settings["output"] == output
     assert settings["run"]["steps"] == 1500
+
+
+@pytest.mark.parametrize(
+    "fixes",
+    [
+        "fix 1 all nve",
+        "fix 1 all nve\nfix 2 all langevin 300 300 0.1 7",
+        "fix 1 all nvt temp 300 300 0.1",
+        "fix 1 all npt temp 300 300 0.1 iso 1.0 1.0 0.5",
+        "fix 1 all npt temp 300 300 0.1 aniso 1.0 1.0 0.5",
+        "fix 1 all npt temp 300 300 0.1 x 1.0 1.0 0.5 y 1.0 1.0 0.5",
+        "minimize 0 0 2 10\nfix 1 all nve",
+    ],
+)
+def test_scripts_of_every_kind_of_fix_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixes: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = METAL.replace("fix 1 all npt temp 300 300 0.1 iso 1.0 1.0 0.5 tchain 5", fixes)
+    file = write(tmp_path, script.replace("run 1000\nrun 500", "run 2").replace("0.002", "0.0005"))
+    done = CliRunner().invoke(app, ["run", str(file), "--device", "cpu"])
+    assert done.exit_code == 0, done.output
+    assert Path("script-quilt/thermo.log").exists()
 
 
 def test_two_types_in_either_order(tmp_path: Path) -> None:

@@ -220,13 +220,10 @@ class _Dynamics:
         self.control.set("barostat", "time_constant", damp * self.units.time)
         if found[0] != "iso":
             self.control.set("barostat", "coupling", "anisotropic")
-        compressibility = _METALS if self.units is UNITS["metal"] else None
-        if axes:  # the box keeps its size along the others
-            soft = _WATER if compressibility is None else compressibility
-            along = [soft if name in axes else 0.0 for name in "xyz"]
-            self.control.set("barostat", "compressibility", along)
-        else:
-            self.control.set("barostat", "compressibility", compressibility)
+        soft = _METALS if self.units is UNITS["metal"] else _WATER
+        # Along other axes the box keeps its size.
+        along = [soft if name in axes else 0.0 for name in "xyz"] if axes else [soft]
+        self.control.set("barostat", "compressibility", along)
         self.note(fix, "stochastic cell rescaling takes the place of the barostat; same ensemble")
 
     def langevin(self, fix: Command) -> None:
