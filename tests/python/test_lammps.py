@@ -184,7 +184,8 @@ def test_settings_at_constant_pressure(tmp_path: Path) -> None:
     [
         "fix 1 all nve",
         "fix 1 all nve\nfix 2 all langevin 300 300 0.1 7",
-        "fix 1 all nvt temp 300 300 0.1",
+        "fix 1 all nvt temp 300 600 $(100*dt)",
+        "fix 1 all nve\nfix 2 all langevin 600 300 $(100.0*(dt)) 7",
         "fix 1 all npt temp 300 300 0.1 iso 1.0 1.0 0.5",
         "fix 1 all npt temp 300 300 0.1 aniso 1.0 1.0 0.5",
         "fix 1 all npt temp 300 300 0.1 x 1.0 1.0 0.5 y 1.0 1.0 0.5",
@@ -200,6 +201,20 @@ def test_scripts_of_every_kind_of_fix_run(
     done = CliRunner().invoke(app, ["run", str(file), "--device", "cpu"])
     assert done.exit_code == 0, done.output
     assert Path("script-quilt/thermo.log").exists()
+
+
+def test_a_temperature_that_changes_in_the_run(tmp_path: Path) -> None:
+    """Over the time of the run; the time constant is a formula with the time step so far."""
+    script = METAL.replace("temp 300 300 0.1", "temp 300 600 $(v_n*dt)").replace("run 500", "")
+    for head, damp in (("", 0.1), ("timestep 0.005\n", 0.5)):
+        lines = script.replace("fix 1 all", f"variable n equal 100\n{head}fix 1 all")
+        control = read_control(write(tmp_path, lines))
+        assert control is not None
+        assert control.refused == []
+        integrator = control.settings["integrator"]
+        assert integrator["annealing"] == [(0.0, 300.0), (2.0, 600.0)]
+        assert "temperature" not in integrator
+        assert control.settings["thermostat"]["time_constant"] == pytest.approx(damp)
 
 
 def test_two_types_in_either_order(tmp_path: Path) -> None:
@@ -297,7 +312,8 @@ def test_funcfl_by_types_and_crystals_in_regions(tmp_path: Path) -> None:
         (("thermo 10", "variable x equal 2^3^2"), "line 10: .*a\\^b\\^c is"),
         (("thermo 10", "variable x equal 1/0"), "line 10: .*only the styles"),
         (("thermo 10", "variable x loop 10"), "line 10: .*only the styles"),
-        (("thermo 10", "thermo $(10*2)"), "line 10: .*write the value"),
+        (("thermo 10", "thermo $(step/2)"), "line 10: .*only the styles"),
+        (("thermo 10", "thermo $(2"), "line 10: .*write the value"),
         (("thermo 10", "next x"), "line 10: next: loops and other scripts"),
         (("thermo 10", "compute p all pressure"), "line 10: compute .*not supported"),
         (("thermo 10", "run 10\nmass 1 3.0"), "line 11: mass 1 3.0: after run 10"),
@@ -320,7 +336,7 @@ _TWO_LANGEVIN = "fix 3 all langevin 1 1 1 7\nfix 4 all langevin 2 2 1 7\n#"
     [
         (("fix 2 all momentum 100", "fix 2 all rigid/nvt"), "only the styles nve"),
         (("fix 2 all", "fix 2 mobile"), "only of the group all"),
-        (("300 300", "300 900"), "only one temperature"),
+        (("300 300", "300 900"), "two temperatures only in a script with one run"),
         (("run 500", "unfix 1"), "use a separate script for what follows"),
         (("run 500", "minimize 0 0 10 10"), "a minimisation after a run"),
         (("fix 1 all npt", "fix 1 all nve\nfix 3 all npt"), "2 fixes that move atoms"),

@@ -51,7 +51,7 @@ class _Dynamics:
         self.units: Units = UNITS["lj"]
         self.named = "lj"
         self.timestep: float | None = None
-        self.steps = 0
+        self.steps = self.runs = 0
         self.fixes: list[Command] = []
         for key in ("topology", "coordinates"):
             self.control.set("system", key, file)
@@ -98,7 +98,9 @@ class _Dynamics:
             self.refuse(command, "only a number of steps")
         if self.steps:
             self.control.notes.append(f"{command.text}: added to the run before it")
-        self.steps += command.whole(0)
+        steps = command.whole(0)
+        self.steps += steps
+        self.runs += steps > 0
 
     def minimize(self, command: Command) -> None:
         if self.steps:
@@ -186,10 +188,8 @@ class _Dynamics:
             self.refuse(fix, "needs temp Tstart Tstop Tdamp")
             return
         start, stop, damp = (self._number(fix, word) for word in values["temp"])
-        if start != stop:
-            self.refuse(fix, "only one temperature: for others use annealing of a TOML file")
         self.control.set("integrator", "ensemble", "nvt")
-        self.control.set("integrator", "temperature", start * self.units.temperature)
+        self._temperatures(fix, start, stop)
         self.control.set("thermostat", "kind", "nose-hoover")
         self.control.set("thermostat", "time_constant", damp * self.units.time)
         if "tchain" in values:
@@ -234,14 +234,25 @@ class _Dynamics:
             self.refuse(fix, "only one fix langevin")
             return
         start, stop, damp = (fix.number(place) for place in (3, 4, 5))
-        if start != stop or damp <= 0:
-            self.refuse(fix, "only one temperature, and a positive damp")
+        if damp <= 0:
+            self.refuse(fix, "only a positive damp")
             return
         self.control.set("integrator", "ensemble", "nvt")
-        self.control.set("integrator", "temperature", start * self.units.temperature)
+        self._temperatures(fix, start, stop)
         self.control.set("integrator", "friction", 1 / (damp * self.units.time))
         self.control.set("integrator", "seed", fix.whole(6))
         self.note(fix, "with fix nve: the integrator is Langevin-middle")
+
+    def _temperatures(self, fix: Command, start: float, stop: float) -> None:
+        """The temperature of a bath, or those between which it changes in the run."""
+        first, last = start * self.units.temperature, stop * self.units.temperature
+        if start == stop:
+            self.control.set("integrator", "temperature", first)
+        elif self.runs != 1:  # in LAMMPS each begins with the first temperature again
+            self.refuse(fix, "two temperatures only in a script with one run")
+        else:
+            end = self.steps * (self.timestep or self.units.timestep)
+            self.control.set("integrator", "annealing", [(0.0, first), (end, last)])
 
     def _number(self, fix: Command, word: str) -> float:
         """A value of an option; InputError where it is no number."""

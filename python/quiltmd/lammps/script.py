@@ -19,6 +19,7 @@ from ..errors import InputError
 from ..reading.entries import Control, number_of
 from ..reading.fixed_width import read_bytes
 from ..reading.words import natural_number
+from .units import UNITS
 from .variables import VariableError, Variables
 
 _LANGUAGE = ("if", "jump", "label", "next", "include", "shell", "python", "clear")
@@ -119,9 +120,21 @@ def commands(file: str) -> list[Command]:
         if words and words[0] in _LANGUAGE:
             control.fault(f"{words[0]}: loops and other scripts are not supported", line)
         elif words:
-            found.append(Command(words[0], tuple(words[1:]), file, line))
+            command = Command(words[0], tuple(words[1:]), file, line)
+            variables.timestep = _timestep(command, variables.timestep)
+            found.append(command)
     control.check()
     return found
+
+
+def _timestep(command: Command, before: float) -> float:
+    """The time step behind a command, in units of the script."""
+    if command.name == "units" and command.words[:1] and command.words[0] in UNITS:
+        units = UNITS[command.words[0]]
+        return units.timestep / units.time
+    if command.name == "timestep" and command.words:
+        return number_of(command.words[0])
+    return before
 
 
 def _lines(file: str) -> Iterator[tuple[int, str]]:
