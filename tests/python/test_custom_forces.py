@@ -400,6 +400,7 @@ PAIR_CASES = {
     "corrected": corrected,
     "corrected groups": corrected_groups,
     "alike": lambda: lennard_jones("cos(r)*exp(-9*r)/r^2"),
+    "negative": lambda: lennard_jones("3*exp(-9*r)+sigma1*sigma2*epsilon1*epsilon2/r^6"),
 }
 
 

@@ -145,13 +145,14 @@ class CustomTerms:
 
     def _checked_atoms(self) -> npt.NDArray[np.int32]:
         given = np.asarray(self.atoms)
-        size = getattr(self, "size", given.shape[-1] if given.ndim == 2 else 0)
+        own = getattr(self, "size", None)
+        size = own or (given.shape[-1] if given.ndim == 2 else 0)
         if given.dtype.kind not in "iu" and given.size:
             raise InputError(f"{self}: atoms must be whole numbers")
         atoms = given.astype(np.int32).reshape(-1, 1) if size == 1 else given.astype(np.int32)
         if atoms.ndim != 2 or atoms.shape[1] != size or not 1 <= size <= _MOST_ATOMS:
             raise InputError(
-                f"{self}: atoms must have the shape (n, {size or f'1 to {_MOST_ATOMS}'}), not "
+                f"{self}: atoms must have the shape (n, {own or f'1 to {_MOST_ATOMS}'}), not "
                 f"{given.shape}"
             )
         twice = (np.diff(np.sort(atoms, axis=1)) == 0).any(axis=1)

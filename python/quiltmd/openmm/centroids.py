@@ -92,25 +92,41 @@ def _refuse_other_images(
 
 def _centroids(force: Any, masses: npt.NDArray[np.float64]) -> list[CollectiveRestraint]:
     """The restraints of a CustomCentroidBondForce."""
+    bonds = [force.getBondParameters(k) for k in range(force.getNumBonds())]
+    if not bonds:
+        return []
+    spring = _spring_of(force)
+    if spring is None:
+        raise unknown(
+            force,
+            " as a spring on one distance, angle or dihedral between centres of groups (other "
+            "energies are possible if each group has one atom)",
+        )
+    kind, members, found = spring
+    every = [_group(force, k, masses) for k in range(force.getNumGroups())]
+    own = [[every[groups[int(one[1:]) - 1]] for one in members] for groups, _ in bonds]
+    return [_restraint(force, kind, groups, found, k) for k, groups in enumerate(own)]
+
+
+def _spring_of(force: Any) -> tuple[str, tuple[str, ...], Match] | None:
+    """The kind of restraint, names of the groups, and the form."""
     calls = {(kind, tuple(re.findall(r"\w+", names))) for kind, names in _calls(force)}
     if len(calls) != 1:
-        raise unknown(force, ", which has one distance, angle or dihedral between groups")
+        return None
     ((function, members),) = calls
     kind, variable, forms = _KINDS[function]
     text = _CALL.sub(variable, force.getEnergyFunction())
     names = [force.getPerBondParameterName(k) for k in range(force.getNumPerBondParameters())]
-    bonds = [force.getBondParameters(k) for k in range(force.getNumBonds())]
-    if not bonds:
-        return []
-    values = np.array([row for _, row in bonds], np.float64).reshape(len(bonds), len(names))
+    rows = [force.getBondParameters(k)[1] for k in range(force.getNumBonds())]
+    values = np.array(rows, np.float64).reshape(len(rows), len(names))
     terms: dict[str, Any] = globals_of(force) | dict(zip(names, values.T, strict=True))
-    terms["of each"] = np.zeros(len(bonds))
-    found = match(text, terms, forms)
-    if found is None:
-        raise unknown(force, " as a spring between centres of groups")
-    every = [_group(force, k, masses) for k in range(force.getNumGroups())]
-    own = [[every[groups[int(one[1:]) - 1]] for one in members] for groups, _ in bonds]
-    return [_restraint(force, kind, groups, found, k) for k, groups in enumerate(own)]
+    found = match(text, terms | {"of each": np.zeros(len(rows))}, forms)
+    return None if found is None else (kind, members, found)
+
+
+def is_spring(force: Any) -> bool:
+    """Whether a CustomCentroidBondForce is a spring on one distance, angle or torsion."""
+    return _spring_of(force) is not None
 
 
 def _calls(force: Any) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from ..description.custom_forces import (
 from ..description.custom_names import as_energy_name, has_own_energy
 from ..description.custom_pairs import CustomPairs
 from ..errors import InputError
-from . import custom
+from . import centroids, compounds, custom
 from .tabulated import add_functions_of, functions_of
 
 _CLASSES: dict[str, Any] = {
@@ -33,14 +33,6 @@ _CLASSES: dict[str, Any] = {
     custom.TORSION: CustomTorsion,
     custom.EXTERNAL: CustomExternal,
     custom.COMPOUND: CustomCompound,
-}
-
-# Variables of other classes in a CustomCompoundBondForce.
-_AS_COMPOUND: dict[type[CustomTerms], str] = {
-    CustomBond: "r=distance(p1,p2)",
-    CustomAngle: "theta=angle(p1,p2,p3)",
-    CustomTorsion: "theta=dihedral(p1,p2,p3,p4)",
-    CustomExternal: "x=x1; y=y1; z=z1",
 }
 
 
@@ -52,8 +44,14 @@ def divided(forces: list[Any]) -> tuple[list[Any], list[Any]]:
     forces:
         Forces of an OpenMM System.
     """
-    free = [one for one in forces if type(one).__name__ in _CLASSES and not custom.is_known(one)]
+    free = [one for one in forces if _is_free(one)]
     return [one for one in forces if not any(one is other for other in free)], free
+
+
+def _is_free(force: Any) -> bool:
+    if type(force).__name__ in _CLASSES:
+        return not custom.is_known(force)
+    return compounds.is_compound(force)
 
 
 def part_of(free: list[Any]) -> CustomForces | None:
@@ -150,15 +148,20 @@ def _with_functions(terms: CustomTerms) -> CustomTerms:
     """The terms as those of a class that may have tabulated functions, if they have some."""
     if not terms.functions or isinstance(terms, CustomCompound):
         return terms
-    energy = f"{terms.energy}; {_AS_COMPOUND[type(terms)]}"
+    kind = next(one for one, made in _CLASSES.items() if made is type(terms))
+    energy = f"{terms.energy}; {compounds.AS_COMPOUND[kind]}"
     name = terms.name if has_own_energy(terms) else ""
     return CustomCompound(energy, terms.atoms, terms.parameters, name, terms.functions)
 
 
 def _terms_of(force: Any) -> Any:
-    names, atoms, values = custom.read_terms(force)
-    by_term = dict(zip(names, values.T, strict=True))
     with custom.naming(force):
+        if type(force).__name__ == centroids.CENTROID:
+            return compounds.of_centroids(force, name_of(force))
+        if type(force).__name__ == centroids.VARIABLES:
+            return compounds.of_variables(force, name_of(force), _terms_of)
+        names, atoms, values = custom.read_terms(force)
+        by_term = dict(zip(names, values.T, strict=True))
         return _CLASSES[type(force).__name__](
             force.getEnergyFunction(),
             atoms,

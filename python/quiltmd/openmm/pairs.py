@@ -169,7 +169,7 @@ def _pair_tables(force: Any, kinds: _F64) -> dict[str, Any]:
         return {"pair_form": "tabulated", "pair_tables": by_distance, "lj_a": [], "lj_b": []}
     forms = (_LENNARD_JONES, *_FORMS)
     found = match(force.getEnergyFunction(), terms, forms, tables)
-    if found is None:
+    if found is None or (found.coefficients < 0).any():  # not what a form of the core may have
         raise unknown(force)
     every = np.concatenate([found.coefficients, found.parameters], axis=1).T
     values = _symmetric(force, every.reshape(-1, count, count))
