@@ -90,6 +90,11 @@ def gpu_count() -> int:
     return sum(device["kind"] == "cuda" and device["usable"] for device in quiltmd.devices())
 
 
+def all_gpus() -> str:
+    """The device of several ranks, each with a GPU of its own: all that there are, at most four."""
+    return "cuda:" + ",".join(map(str, range(min(gpu_count(), 4))))
+
+
 class Run:
     """An engine at a state; `nonbonded` and the device as in `Simulation`."""
 

@@ -10,7 +10,7 @@ from typing import Any
 import helices
 import numpy as np
 import pytest
-from running import gpu_count
+from running import all_gpus, gpu_count
 from test_large_groups import (
     BATH,
     BEADS,
@@ -90,11 +90,11 @@ def test_gpus_do_not_matter(warm: Any) -> None:
     system, state = warm
     barostat = CellRescaling(1.0, time_constant=2.0, compressibility=3e-4, seed=3)
     in_processes = "ranks:worker:cuda:0,worker:cuda:1"
-    one, two, three, processes = (
+    one, several, three, processes = (
         bits(simulated(system, state, 300, device=device, barostat=barostat))
-        for device in ("cuda:0", "cuda:0,1", "cuda:0,1,1", in_processes)
+        for device in ("cuda:0", all_gpus(), "cuda:0,1,1", in_processes)
     )
-    assert one == two == three == processes
+    assert one == several == three == processes
 
 
 def test_patches_become_wider_for_a_group_that_unfolds() -> None:

@@ -13,7 +13,7 @@ from boxes import relative_rms
 from lammps_figures import METALS
 from many_body_checks import check_conservation, check_restart, check_tiled
 from many_body_systems import metal
-from running import gpu_count
+from running import all_gpus, gpu_count
 
 import quiltmd
 from quiltmd import Simulation, VelocityVerlet
@@ -68,10 +68,10 @@ def test_ranks_on_one_gpu_do_not_matter(tmp_path: Path, devices: str) -> None:
 @pytest.mark.skipif(gpu_count() < 2, reason="needs two GPUs")
 def test_gpus_do_not_matter(tmp_path: Path) -> None:
     crystal = metal(tmp_path, "setfl", cells=10, displaced=0.3)
-    one, two = simulate(crystal, "cuda:0"), simulate(crystal, "cuda:0,1")
-    for simulation in (one, two):
+    one, several = simulate(crystal, "cuda:0"), simulate(crystal, all_gpus())
+    for simulation in (one, several):
         simulation.run(500)
-    same(one, two)
+    same(one, several)
 
 
 def ranks_of_a_gpu(ranks: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from boxes import relative_rms
 from lammps_crystals import STYLES
 from many_body_checks import check_conservation, check_restart, check_tiled
 from many_body_systems import mixed
-from running import gpu_count
+from running import all_gpus, gpu_count
 from test_many_body_gpu import ranks_of_a_gpu, same, simulate
 
 import quiltmd
@@ -45,10 +45,10 @@ def test_ranks_on_one_gpu_do_not_matter(tmp_path: Path, style: str, devices: str
 @styles
 def test_gpus_do_not_matter(tmp_path: Path, style: str) -> None:
     crystal = mixed(tmp_path, style, cells=6)
-    one, two = simulate(crystal, "cuda:0"), simulate(crystal, "cuda:0,1")
-    for simulation in (one, two):
+    one, several = simulate(crystal, "cuda:0"), simulate(crystal, all_gpus())
+    for simulation in (one, several):
         simulation.run(500)
-    same(one, two)
+    same(one, several)
 
 
 @styles
