@@ -479,6 +479,7 @@ NB_MODULE(_core, module) {
              int64_t launch,
              uint64_t bit) { engine.inject(rank, {operation, field, launch, bit}); },
           "rank"_a, "operation"_a, "field"_a, "launch"_a, "bit"_a)
+      .def("slow_down", &Engine::slow_down, "rank"_a, "factor"_a)
       .def("profile", &profile);
 
   add_planner(module);

@@ -40,7 +40,7 @@ class Bisection {
     halve_machine(left, right);
     const int left_ranks = ranks_of(left);
     if (left_ranks == 0 || left_ranks == ranks) return share(left_ranks ? left : right);
-    const size_t cut = cut_patches(block.patches, 1.0 * left_ranks / ranks);
+    const size_t cut = cut_patches(block.patches, speed_of(left) / speed_of(block));
     left.patches = block.patches.first(cut);
     right.patches = block.patches.subspan(cut);
     share(left);
@@ -104,13 +104,26 @@ class Bisection {
   int first_rank(Int3 node) const {
     return ((node.x * torus_.y + node.y) * torus_.z + node.z) * machine_.of_node;
   }
-  // Number of ranks that exist.
-  int ranks_of(const Block& block) const {
-    int sum = 0;
+  // Calls the function for each node of a block, with the first rank there and the number of those that exist.
+  template <class Function>
+  void over_nodes(const Block& block, Function function) const {
     for (int x = block.node_low.x; x < block.node_high.x; ++x)
       for (int y = block.node_low.y; y < block.node_high.y; ++y)
-        for (int z = block.node_low.z; z < block.node_high.z; ++z)
-          sum += std::clamp(machine_.ranks - first_rank({x, y, z}) - block.first, 0, block.count);
+        for (int z = block.node_low.z; z < block.node_high.z; ++z) {
+          const int first = first_rank({x, y, z}) + block.first;
+          function(first, std::clamp(machine_.ranks - first, 0, block.count));
+        }
+  }
+  int ranks_of(const Block& block) const {
+    int sum = 0;
+    over_nodes(block, [&](int, int count) { sum += count; });
+    return sum;
+  }
+  double speed_of(const Block& block) const {
+    double sum = 0;
+    over_nodes(block, [&](int first, int count) {
+      for (int rank = first; rank < first + count; ++rank) sum += machine_.speed(rank);
+    });
     return sum;
   }
 
@@ -169,13 +182,17 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
   return Bisection(grid, weights, machine).take();
 }
 
-Assignment ribbons(const std::vector<double>& weights, int ranks) {
+Assignment ribbons(const std::vector<double>& weights, const MachineShape& machine) {
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
-  Assignment assignment{ranks, {}, {}};
-  double before = 0;
+  double speeds = 0;
+  for (int rank = 0; rank < machine.ranks; ++rank) speeds += machine.speed(rank);
+  Assignment assignment{machine.ranks, {}, {}};
+  int rank = 0;
+  double before = 0, end = machine.speed(0);
   for (const double weight : weights) {  // a patch goes where its middle falls
     const double middle = total > 0 ? (before + 0.5 * weight) / total : 0;
-    assignment.patch_rank.push_back(std::min(static_cast<int>(middle * ranks), ranks - 1));
+    while (rank + 1 < machine.ranks && middle * speeds >= end) end += machine.speed(++rank);
+    assignment.patch_rank.push_back(rank);
     before += weight;
   }
   assignment.compute_rank = assignment.patch_rank;
@@ -275,6 +292,7 @@ std::vector<RankPlan> plan_ranks(const PatchGrid& grid, const Assignment& assign
   for (size_t r = 0; r < ranks; ++r) {
     RankPlan& plan = plans[r];
     plan.tree = tree_of(machine, static_cast<int>(r));
+    plan.speed = machine.speed(static_cast<int>(r));
     plan.interior = static_cast<int>(plan.computes.size());
     plan.computes.insert(plan.computes.end(), boundary[r].begin(), boundary[r].end());
     plan.proxies.assign(proxies[r].begin(), proxies[r].end());

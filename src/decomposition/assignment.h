@@ -25,10 +25,12 @@ struct Assignment {
 struct MachineShape {
   int ranks = 1;
   int of_node = 1;
-  Int3 torus{};  // {0, 0, 0}: a row of as many as there are
+  Int3 torus{};                     // {0, 0, 0}: a row of as many as there are
+  std::vector<double> speeds = {};  // of ranks, relative to each other; empty: all alike
 
   // All ranks are as near each other.
   bool is_flat() const { return of_node == 1 && !torus.x; }
+  double speed(int rank) const { return speeds.empty() ? 1 : speeds[static_cast<size_t>(rank)]; }
   int nodes() const { return (ranks + of_node - 1) / of_node; }
   Int3 dimensions() const { return torus.x ? torus : Int3{nodes(), 1, 1}; }
   // Links between the nodes of two ranks; without a torus 1, a switch for all of them.
@@ -37,7 +39,8 @@ struct MachineShape {
   std::vector<int> near(int rank) const;
 };
 
-// Every compute starts at the rank of its patch; weights are atoms of patches.
+// Every compute starts at the rank of its patch; weights are atoms of patches, which ranks get in proportion to
+// their speeds.
 //
 // Recursive bisection of the patch grid across its longest side, and of the machine's torus beside it, so
 // that neighbours stay together and are near each other. No cut is further from an even one than half a
@@ -48,7 +51,7 @@ Assignment bisect(const PatchGrid& grid, const std::vector<double>& weights,
 // No cut is further from an even one than half a patch. As the half shell goes to higher x, a rank has
 // proxies on one side only, and the planes of the long-range sum that it reaches are few; of many ranks
 // each holds a slice with large faces.
-Assignment ribbons(const std::vector<double>& weights, int ranks);
+Assignment ribbons(const std::vector<double>& weights, const MachineShape& machine);
 
 // The patches that a compute needs, ascending: where it has bonded terms, its own and its half shell, or full
 // shell where ranks hold these; else its own and the other.
@@ -70,6 +73,7 @@ struct RankPlan {
   std::vector<Exchange> receives;  // proxies by owner
   // For each rank whose patches touch patches of this one: expected number of atoms in the patches of both.
   std::map<int, int> border_atoms;
+  double speed = 1;  // relative to other ranks
   // Ranks to which hydrogen groups may move between two rebuilds, ascending: those whose patches touch patches
   // of this one; if all ranks send to each (rank_tree.h), all others.
   std::vector<int> migrant_peers;

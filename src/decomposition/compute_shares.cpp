@@ -74,13 +74,15 @@ Assignment share_computes(const PatchGrid& grid, Assignment patches,
                           const std::vector<double>& atoms, const MachineShape& machine) {
   if (grid.grain == Grain::kPatch) return patches;
   const std::vector<double> weights = compute_weights(grid, atoms);
-  const double share = std::accumulate(weights.begin(), weights.end(), 0.0) / patches.ranks;
+  double speeds = 0;
+  for (int rank = 0; rank < patches.ranks; ++rank) speeds += machine.speed(rank);
+  const double share = std::accumulate(weights.begin(), weights.end(), 0.0) / speeds;
   const std::map<int, std::vector<int>> teams = teams_of(patches, machine);
   std::vector<int> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return weights[at(a)] > weights[at(b)]; });
-  std::vector<double> load(at(patches.ranks), 0);
+  std::vector<double> load(at(patches.ranks), 0);  // by the speed of the rank
   const auto least_loaded = [&](int rank, const std::vector<int>& team) {
     for (const int other : team)
       if (load[at(other)] < load[at(rank)]) rank = other;
@@ -91,13 +93,13 @@ Assignment share_computes(const PatchGrid& grid, Assignment patches,
     const int patch = grid.patch_of_compute(c);
     const int owner = patches.patch_rank[at(patch)];
     int rank = owner;
-    if (load[at(owner)] + weights[at(c)] > share && !grid.has_terms(c)) {
+    if (load[at(owner)] + weights[at(c)] / machine.speed(owner) > share && !grid.has_terms(c)) {
       const int other =
           patches.patch_rank[at(grid.neighbour(patch, grid.codes_of_compute(c).first))];
       rank = least_loaded(least_loaded(owner, teams.at(owner)), teams.at(other));
     }
     patches.compute_rank[at(c)] = rank;
-    load[at(rank)] += weights[at(c)];
+    load[at(rank)] += weights[at(c)] / machine.speed(rank);
   }
   return patches;
 }

@@ -119,4 +119,10 @@ int64_t count_slots(int64_t atoms, int64_t patches) {
   return (most + kClusterSize - 1) / kClusterSize * kClusterSize;
 }
 
+std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
+  std::vector<double> atoms(static_cast<size_t>(grid.size()), 0.0);
+  for (const Vec3d& x : positions) atoms[static_cast<size_t>(patch_of(grid, x))] += 1;
+  return atoms;
+}
+
 }  // namespace quiltmd

@@ -150,6 +150,8 @@ QMD_HD Vec3d patch_shift(const Box& box, Int3 cells, Int3 offset) {
 
 // The patch that a point (nm, any image) lies in.
 int patch_of(const PatchGrid& grid, Vec3d point);
+// How many of these points are in each patch.
+std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions);
 
 // Patches as narrow as `reach / patch_reach` allows along each dimension: any two atoms closer than `reach` are
 // then in patches at most `patch_reach` apart. `reach` covers cutoff, list buffer and what hydrogen groups stick out.

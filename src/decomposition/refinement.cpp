@@ -103,7 +103,7 @@ class Places {
 
   double gain_of_trade(int share, int rank) const {
     const int other = share_of_[at(rank)], own = rank_of_[at(share)];
-    if (machine_.hops(own, rank) == 0) return 0;
+    if (machine_.hops(own, rank) == 0 || machine_.speed(own) != machine_.speed(rank)) return 0;
     const double gain = hop_bytes_at(share, own, other) - hop_bytes_at(share, rank, other);
     if (gain <= 0) return 0;
     return gain + hop_bytes_at(other, rank, share) - hop_bytes_at(other, own, share);
@@ -129,19 +129,19 @@ class Moves {
   Moves(const PatchGrid& grid, const Assignment& start, const MeasuredCosts& measured,
         const Carriage& carriage)
       : result(start),
-        cost_(measured.cost),
+        entry_(measured.entry),
         carriage_(carriage),
-        total_(measured.load),
+        total_(seconds_of_ranks(start, measured)),
         uses_(at(start.ranks), std::vector<int>(at(grid.size()), 0)) {
     for (int c = 0; c < grid.computes(); ++c) {
       const int rank = result.compute_rank[at(c)];
-      total_[at(rank)] += cost_[at(c)];
+      entries_.push_back(measured.cost[at(c)] / entry_[at(rank)]);
       patches_.push_back(patches_of_compute(grid, c));
       for (const int p : patches_.back()) ++uses_[at(rank)][at(p)];
     }
   }
 
-  double mean() const { return std::accumulate(total_.begin(), total_.end(), 0.0) / result.ranks; }
+  double even() const { return even_seconds(total_, entry_); }
   // Moves one compute of the busiest rank if that is above the limit; false if there is none to move.
   // To a rank that stays below the limit, or else to the one that has least to do.
   bool relieve_busiest(double limit) {
@@ -150,9 +150,9 @@ class Moves {
     if (total_[at(busiest)] <= limit) return false;
     Move best;
     for (int c = 0; c < int(patches_.size()); ++c)
-      if (result.compute_rank[at(c)] == busiest && cost_[at(c)] > 0)
+      if (result.compute_rank[at(c)] == busiest && entries_[at(c)] > 0)
         for (int rank = 0; rank < result.ranks; ++rank) {
-          const double then = total_[at(rank)] + cost_[at(c)];
+          const double then = total_[at(rank)] + seconds(c, rank);
           const bool has_time = then <= limit || (rank == idlest && then < total_[at(busiest)]);
           if (rank == busiest || !has_time) continue;
           const Move move{c, rank, added(c, rank), total_[at(rank)]};
@@ -170,7 +170,7 @@ class Moves {
       Move best;
       for (const int p : patches_[at(c)]) {
         const int rank = result.patch_rank[at(p)];
-        if (rank == present || total_[at(rank)] + cost_[at(c)] > limit) continue;
+        if (rank == present || total_[at(rank)] + seconds(c, rank) > limit) continue;
         const Move move{c, rank, added(c, rank), total_[at(rank)]};
         if (move.added < 0 && (best.compute < 0 || move.is_better(best))) best = move;
       }
@@ -192,6 +192,8 @@ class Moves {
   size_t index_of(std::vector<double>::const_iterator i) const {
     return at(int(i - total_.begin()));
   }
+
+  double seconds(int compute, int rank) const { return entries_[at(compute)] * entry_[at(rank)]; }
 
   double carried(int patch, int rank) const {
     const int owner = result.patch_rank[at(patch)];
@@ -215,19 +217,73 @@ class Moves {
       --uses_[at(rank)][at(p)];
       ++uses_[at(move.rank)][at(p)];
     }
-    total_[at(rank)] -= cost_[at(move.compute)];
-    total_[at(move.rank)] += cost_[at(move.compute)];
+    total_[at(rank)] -= seconds(move.compute, rank);
+    total_[at(move.rank)] += seconds(move.compute, move.rank);
     rank = move.rank;
   }
 
-  const std::vector<double>& cost_;
+  const std::vector<double>& entry_;  // by rank, seconds
+  std::vector<double> entries_;       // by compute
   const Carriage& carriage_;
   std::vector<std::vector<int>> patches_;  // of each compute
   std::vector<double> total_;              // by rank
   std::vector<std::vector<int>> uses_;     // by rank and patch: computes of the rank that use it
 };
 
+std::vector<double> atoms_of_ranks(const Assignment& assignment, const std::vector<double>& atoms) {
+  std::vector<double> sums(at(assignment.ranks), 0);
+  for (size_t p = 0; p < atoms.size(); ++p) sums[at(assignment.patch_rank[p])] += atoms[p];
+  return sums;
+}
+
 }  // namespace
+
+std::vector<double> seconds_of_atoms(const Assignment& assignment, const MeasuredCosts& measured,
+                                     const std::vector<double>& atoms) {
+  const std::vector<double> has = atoms_of_ranks(assignment, atoms);
+  std::vector<double> seconds(has.size(), 0);
+  double of_atoms = 0, of_entries = 0;  // of ranks with atoms
+  for (size_t rank = 0; rank < has.size(); ++rank) {
+    if (has[rank] == 0) continue;
+    seconds[rank] = measured.load[rank] / has[rank];
+    of_atoms += seconds[rank];
+    of_entries += measured.entry[rank];
+  }
+  for (size_t rank = 0; rank < has.size(); ++rank)
+    if (has[rank] == 0) seconds[rank] = measured.entry[rank] * of_atoms / of_entries;
+  return seconds;
+}
+
+MeasuredCosts with_assignment(const Assignment& other, const Assignment& present,
+                              const MeasuredCosts& measured, const std::vector<double>& atoms) {
+  const std::vector<double> of_atom = seconds_of_atoms(present, measured, atoms);
+  const std::vector<double> had = atoms_of_ranks(present, atoms),
+                            has = atoms_of_ranks(other, atoms);
+  MeasuredCosts costs = measured;
+  for (size_t rank = 0; rank < has.size(); ++rank)
+    if (has[rank] != had[rank]) costs.load[rank] = has[rank] * of_atom[rank];
+  for (size_t c = 0; c < costs.cost.size(); ++c)
+    costs.cost[c] *=
+        measured.entry[at(other.compute_rank[c])] / measured.entry[at(present.compute_rank[c])];
+  return costs;
+}
+
+std::vector<double> seconds_of_ranks(const Assignment& assignment, const MeasuredCosts& costs) {
+  std::vector<double> seconds = costs.fixed;
+  for (size_t rank = 0; rank < seconds.size(); ++rank) seconds[rank] += costs.load[rank];
+  for (size_t c = 0; c < costs.cost.size(); ++c)
+    seconds[at(assignment.compute_rank[c])] += costs.cost[c];
+  return seconds;
+}
+
+double even_seconds(const std::vector<double>& seconds, const std::vector<double>& entry) {
+  double work = 0, speeds = 0;
+  for (size_t rank = 0; rank < seconds.size(); ++rank) {
+    work += seconds[rank] / entry[rank];
+    speeds += 1 / entry[rank];
+  }
+  return work / speeds;
+}
 
 double hop_bytes(const std::vector<Traffic>& traffic, const MachineShape& machine) {
   return std::accumulate(traffic.begin(), traffic.end(), 0.0, [&](double sum, const Traffic& t) {
@@ -254,7 +310,7 @@ Assignment trade_places(const Assignment& start, const std::vector<Traffic>& tra
 Assignment refine(const PatchGrid& grid, const Assignment& start, const MeasuredCosts& measured,
                   const Carriage& carriage, double tolerance) {
   Moves moves(grid, start, measured, carriage);
-  const double limit = tolerance * moves.mean();
+  const double limit = tolerance * moves.even();
   int made = 0;
   while (made < grid.computes() && moves.relieve_busiest(limit)) ++made;
   if (made > 0) moves.lower_carriage(limit);

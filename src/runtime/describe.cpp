@@ -35,6 +35,7 @@ std::map<std::string, double> Engine::numbers() const {
   require_state();
   const Setup& s = *setup_;
   const double atoms = s.system.atom_count();
+  const Balancer::Forecast& move = patch_moves_.forecast;
   double bytes = 0, entries = 0, proxies = 0;
   const auto all = gather<RankNumbers>([](Rank& rank) { return std::vector{numbers_of(rank)}; });
   for (const std::vector<RankNumbers>& rank : all) {
@@ -62,6 +63,12 @@ std::map<std::string, double> Engine::numbers() const {
           {"early_rebuilds", static_cast<double>(early_rebuilds())},
           {"grid_changes", static_cast<double>(grid_changes_)},
           {"grid_changed_at", static_cast<double>(grid_changed_at_)},
+          {"patch_moves", static_cast<double>(patch_moves_.count)},
+          {"patches_moved_at", static_cast<double>(patch_moves_.at)},
+          {"step_before_move", move.now},
+          {"step_by_computes", move.by_computes},
+          {"step_by_patches", move.by_patches},
+          {"steps_of_move", move.now > 0 ? patch_moves_.seconds / move.now : 0},
           {"lorentz_berthelot", s.packed_pairs.table.empty() ? 1.0 : 0.0},
           {"pme_alpha", s.nonbonded.has_pme() ? s.nonbonded.alpha : 0.0},
           {"coulomb_cutoff", s.nonbonded.has_cutoff() ? s.nonbonded.coulomb_cutoff() : 0.0},

@@ -34,12 +34,6 @@ std::unique_ptr<Transport> make_transport(const OwnRank& own, int ranks) {
   return make_ucx_transport(own.rank, ranks, std::move(sockets), *own.ucx);
 }
 
-std::vector<double> atoms_per_patch(const PatchGrid& grid, const std::vector<Vec3d>& positions) {
-  std::vector<double> weights(static_cast<size_t>(grid.size()), 0.0);
-  for (const Vec3d& x : positions) weights[static_cast<size_t>(patch_of(grid, x))] += 1;
-  return weights;
-}
-
 }  // namespace
 
 Engine::Engine(const System& system, const NonbondedSettings& nonbonded,
@@ -208,16 +202,9 @@ void Engine::run(int64_t steps, const Look& look) {
   require_state();
   try {
     if (should_time_meshes(steps)) steps -= time_meshes();
-    while (steps > 0) {
-      const int64_t now = ranks_[0]->step();
-      const int life = setup_->lists.life;
-      int64_t chunk = steps;
-      if (balances())
-        chunk = std::min(steps, std::max<int64_t>(life, balancer_.steps_left(now, life)));
-      run_to(now + chunk, look);
-      steps -= chunk;
-      if (balances()) rebalance();
-    }
+    const bool balanced = balances();
+    while (balanced && steps > 0) steps -= run_balanced(steps, look);
+    if (!balanced && steps > 0) run_to(ranks_[0]->step() + steps, look);
   } catch (const Blowup& blowup) {
     explain(blowup);
   }
@@ -265,30 +252,6 @@ std::unique_ptr<Frame> Engine::frame(Contents contents,
                                  std::move(shares));
 }
 
-namespace {
-
-// Costs for balancing: the work of a rank that does not move with computes, then the cost of each of its
-// computes.
-struct ComputeCost {
-  int compute;  // -1: all else
-  double seconds;
-};
-
-std::vector<ComputeCost> costs_of(Rank& rank) {
-  const Executor::Undisturbed seconds = rank.executor().undisturbed();
-  const auto entries = compute_entries(rank.memory());
-  const int64_t all = std::accumulate(entries.begin(), entries.end(), int64_t{0},
-                                      [](int64_t sum, const auto& e) { return sum + e.second; });
-  std::vector<ComputeCost> costs{{-1, seconds.staying}};
-  for (const auto& [compute, count] : entries)
-    costs.push_back(
-        {compute,
-         all ? seconds.moving * static_cast<double>(count) / static_cast<double>(all) : 0});
-  return costs;
-}
-
-}  // namespace
-
 std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) {
   std::vector<std::unique_ptr<Download>> shares(static_cast<size_t>(run_.ranks));
   for_ranks([&](Rank& rank) {
@@ -299,30 +262,6 @@ std::vector<std::unique_ptr<Download>> Engine::gather_shares(Contents contents) 
   for (size_t r = 0; r < packed.size(); ++r)
     if (!shares[r]) shares[r] = unpack(packed[r]);
   return shares;
-}
-
-// Only if tasks can be timed one by one. Otherwise ranks are not stopped for measurements.
-bool Engine::balances() const {
-  return run_.balance && run_.ranks > 1 && uses_lists(setup_->system, nonbonded_) &&
-         devices_.front()->capabilities().runs_at_once;
-}
-
-void Engine::rebalance() {
-  const int64_t now = ranks_[0]->step();
-  if (balancer_.steps_left(now, setup_->lists.life) > 0) return;
-  const double steps = static_cast<double>(now - balancer_.started());
-  MeasuredCosts found{{}, std::vector<double>(static_cast<size_t>(setup_->grid.computes()), 0.0)};
-  for (const std::vector<ComputeCost>& rank : gather<ComputeCost>(&costs_of)) {
-    for (const ComputeCost& c : rank)
-      if (c.compute >= 0) found.cost[static_cast<size_t>(c.compute)] = c.seconds / steps;
-    found.load.push_back(rank.front().seconds / steps);
-  }
-  for (const auto& rank : ranks_) rank->begin_measurement();
-  Assignment next =
-      balancer_.decide(setup_->grid, assignment_, found, {machine(), atoms_in_patches_}, now);
-  if (next == assignment_) return;
-  assignment_ = std::move(next);
-  replan();
 }
 
 void Engine::evaluate() {
@@ -369,10 +308,16 @@ Cell Engine::periodic_cell(const Box& box, const std::vector<Vec3d>& positions) 
   return PeriodicCell{box, extent_of_large_groups(system_, positions)};
 }
 
+HostState Engine::present_state() {
+  HostState now = capture({.state = true})->state();
+  for (std::vector<Vec3d>* values : {&now.positions, &now.velocities, &now.list_positions})
+    *values = to_internal_order(system_, *values);
+  return now;
+}
+
 // Atoms lie in other patches, on other ranks perhaps.
 void Engine::load_again() {
-  HostState now = capture({.state = true})->state();
-  now.positions = to_internal_order(system_, now.positions);
+  HostState now = present_state();
   if (ranks_[0]->needs_grid()) {
     if (setup_->grid.is_open())
       set_box(*setup_, spread_of(now.positions), {});
@@ -383,7 +328,6 @@ void Engine::load_again() {
     ++grid_changes_;
     grid_changed_at_ = now.step;
   }
-  now.velocities = to_internal_order(system_, now.velocities);
   now.list_positions.clear();
   assign(now.positions);
   for_ranks([&](Rank& rank) { rank.load(now, Rank::Begin::kGoOn); });

@@ -129,6 +129,8 @@ class Engine {
   // Have a bit flip in the memory of a rank of this process, on the CPU, once the next state is set; the
   // present one is gone.
   void inject(int rank, const Flip& flip);
+  // Likewise, have the device of a rank take so many times as long for everything.
+  void slow_down(int rank, double factor);
 
  private:
   using Look = std::function<void(Rank&)>;  // see Rank::run_to()
@@ -144,15 +146,17 @@ class Engine {
   void create_ranks();
   // Assigns patches to ranks by the atoms in them; with a replan() if the assignment changed.
   void assign(const std::vector<Vec3d>& positions);
-  MachineShape machine() const { return {run_.ranks, run_.of_node}; }
-  void replan();      // the present assignment takes effect at the next rebuild
-  void load_again();  // the present state, with the patch grid of the setup
+  MachineShape machine() const { return {run_.ranks, run_.of_node, {}, speeds_}; }
+  void replan();              // the present assignment takes effect at the next rebuild
+  HostState present_state();  // in internal order
+  void load_again();          // the present state, with the patch grid of the setup
   MeshSharing mesh_sharing() const;
   // Whether a run of `steps` steps is to find the fastest way to share PME; and makes steps in each way,
   // and returns their number.
   bool should_time_meshes(int64_t steps) const;
   int64_t time_meshes();
   double time_of_life(MeshSharing mesh);
+  void replace_device(int rank, std::unique_ptr<Device> device);
   void for_ranks(const std::function<void(Rank&)>& body);
   // Values of all ranks, by rank.
   template <class T>
@@ -175,7 +179,14 @@ class Engine {
   // New conditions, since the patch grid had these cells.
   void conditions_changed(Rank::Atoms atoms, Int3 cells);
   bool balances() const;
+  // Up to that many steps with balancing; how many.
+  int64_t run_balanced(int64_t steps, const Look& look);
   void rebalance();
+  MeasuredCosts costs_by_tasks(int64_t steps) const;  // of a step, since that many
+  // The patches go to other owners at once, with the present state.
+  void move_patches(const Assignment& next);
+  // The longest time of all ranks, where this process has measured its own.
+  double slowest(double own) const;
   [[noreturn]] void explain(const Blowup& blowup);
   // Energies, tensors and forces of the state as it is.
   void evaluate();
@@ -199,6 +210,13 @@ class Engine {
   std::vector<double> atoms_in_patches_;  // when the first assignment was made
   Int3 assigned_cells_{};                 // of the patch grid
   Balancer balancer_;
+  std::vector<double> speeds_;  // of ranks, by which patches are shared out; empty: all alike
+  double loading_ = 0;          // seconds that the state took to be loaded, or patches to be moved
+  struct PatchMoves {           // by balancing, since the engine was made
+    int64_t count = 0, at = 0;  // the last one
+    Balancer::Forecast forecast{};
+    double seconds = 0;
+  } patch_moves_;
   std::optional<MeshSharing> timed_mesh_;
   int64_t grid_changes_ = 0, grid_changed_at_ = 0;  // since the state was set, and the last step
   // The state that was set, in internal order and with the positions of its lists, while it is the present one.

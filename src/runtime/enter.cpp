@@ -84,18 +84,14 @@ void Engine::load_state(const Cell& cell, HostState& state) {
   doubt_lists(*setup_, state);
   assign(state.list_positions.empty() ? state.positions : state.list_positions);
   if (ranks_.empty()) create_ranks();
+  const double began = clock_seconds();
   for_ranks([&](Rank& rank) { rank.load(state); });
+  loading_ = clock_seconds() - began;
 }
 
 void Engine::place_atoms(const std::vector<Vec3d>& positions) {
   require_state();
-  if (!entered_) {
-    HostState now = capture({.state = true})->state();
-    now.positions = to_internal_order(system_, now.positions);
-    now.velocities = to_internal_order(system_, now.velocities);
-    now.list_positions = to_internal_order(system_, now.list_positions);
-    entered_ = std::move(now);
-  }
+  if (!entered_) entered_ = present_state();
   HostState next{entered_->step,
                  entering_positions(system_, entered_->step, positions, Sites::kLeftByARun),
                  entered_->velocities,

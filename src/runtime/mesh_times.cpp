@@ -70,13 +70,16 @@ double Engine::time_of_life(MeshSharing mesh) {
   for (int k = 0; k < kTimedLives; ++k) {
     const double began = clock_seconds();
     run_to(ranks_[0]->step() + life);
-    const double own = clock_seconds() - began;
-    double slowest = 0;
-    for (const auto& rank : gather<double>([own](Rank&) { return std::vector{own}; }))
-      slowest = std::max(slowest, rank.front());
-    least = std::min(least, slowest);
+    least = std::min(least, slowest(clock_seconds() - began));
   }
   return least;
+}
+
+double Engine::slowest(double own) const {
+  double longest = own;
+  for (const auto& rank : gather<double>([own](Rank&) { return std::vector{own}; }))
+    longest = std::max(longest, rank.front());
+  return longest;
 }
 
 }  // namespace quiltmd

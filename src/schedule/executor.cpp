@@ -173,6 +173,15 @@ struct Executor::Run final : Post {
   std::ptrdiff_t outstanding = 0;
 };
 
+namespace {
+
+MovesWith moves_with(const Task& task) {
+  if (task.balance == Balance::kMovesWithComputes) return MovesWith::kComputes;
+  return task.awaits.empty() && task.sends.empty() ? MovesWith::kPatches : MovesWith::kNothing;
+}
+
+}  // namespace
+
 void Executor::run(const Schedule& schedule, const RunContext& context) {
   Run run(*this, schedule, context);
   fork(run);
@@ -187,7 +196,7 @@ void Executor::run(const Schedule& schedule, const RunContext& context) {
       auto message = transport_.wait([&run](int rank) { return run.awaits(rank); });
       if (!message) throw PeerFailed(transport_.failure());
       run.take(std::move(*message));
-      note(kWait, Stream::kMain, begin, Balance::kStays);
+      note(kWait, Stream::kMain, begin, MovesWith::kNothing);
       continue;
     }
     const TaskId id = run.pop();
@@ -198,7 +207,7 @@ void Executor::run(const Schedule& schedule, const RunContext& context) {
     device_.label_launches(0);
     run.send(id);
     run.mark(id);
-    note(task.name, task.stream, begin, task.balance);
+    note(task.name, task.stream, begin, moves_with(task));
     run.finish(id);
     ++done;
   }
@@ -338,10 +347,10 @@ Payload Executor::await(int from, int edge) {
   return std::move(arrived_.extract(expected).mapped());
 }
 
-void Executor::note(const std::string& name, Stream stream, double begin, Balance balance) {
+void Executor::note(const std::string& name, Stream stream, double begin, MovesWith with) {
   const double end = clock_seconds();
   TaskTime& time = times_[name];
-  time.balance = balance;
+  time.with = with;
   time.add(end - begin);
   if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
@@ -369,8 +378,9 @@ Executor::Undisturbed Executor::undisturbed() const {
   Undisturbed found;
   for (const auto& [name, time] : times_) {
     if (name == kWait) continue;
-    const bool moves = time.balance == Balance::kMovesWithComputes;
-    (moves ? found.moving : found.staying) += time.undisturbed();
+    (time.with == MovesWith::kComputes  ? found.of_computes
+     : time.with == MovesWith::kPatches ? found.of_patches
+                                        : found.staying) += time.undisturbed();
   }
   return found;
 }

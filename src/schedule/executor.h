@@ -21,8 +21,11 @@
 
 namespace quiltmd {
 
+// With what a task would go to another rank: in proportion to list entries, or to atoms; messages stay.
+enum class MovesWith { kComputes, kPatches, kNothing };
+
 struct TaskTime {
-  Balance balance = Balance::kStays;  // of the task
+  MovesWith with = MovesWith::kNothing;
   int64_t calls = 0;
   double seconds = 0;
   // Since measurements began: calls, and the shortest of them, which nothing else on the machine
@@ -93,9 +96,9 @@ class Executor {
     for (auto& [name, time] : times_) time.recent_calls = 0;
   }
   // Seconds of tasks since then, without what else the machine did meanwhile: of work that moves with
-  // computes, and of all other work.
+  // computes, with patches, or with neither.
   struct Undisturbed {
-    double moving = 0, staying = 0;
+    double of_computes = 0, of_patches = 0, staying = 0;
   };
   Undisturbed undisturbed() const;
 
@@ -112,7 +115,7 @@ class Executor {
   void join(const Run& run);
   Payload await(int from, int edge);
   void send_gathered(int to, Payload payload);
-  void note(const std::string& name, Stream stream, double begin, Balance balance);
+  void note(const std::string& name, Stream stream, double begin, MovesWith with);
   void note(MessageEvent event);  // at this time
   int label_of(const Task& task);
 

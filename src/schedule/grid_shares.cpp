@@ -42,6 +42,12 @@ GridRange part_of(int total, int part, int parts) {
   return {first, end - first};
 }
 
+// Of `total`, what lies between two parts of `all`.
+GridRange between(int total, double begin, double end, double all) {
+  const int first = static_cast<int>(total * begin / all);
+  return {first, static_cast<int>(total * end / all) - first};
+}
+
 // The sorted numbers that are in a range.
 std::vector<int32_t> within(const std::vector<int32_t>& numbers, GridRange range) {
   return {std::lower_bound(numbers.begin(), numbers.end(), range.first),
@@ -157,23 +163,29 @@ GridShares::GridShares(const Setup& setup, const PmeGrid& grid, const std::vecto
   if (mesh == MeshSharing::kPencils)
     share_pencils(middles_of(setup.grid, plans));
   else
-    share_slabs(middles_of(setup.grid, plans));
+    share_slabs(middles_of(setup.grid, plans), plans);
 }
 
-void GridShares::share_slabs(const std::vector<Middle>& middles) {
+void GridShares::share_slabs(const std::vector<Middle>& middles,
+                             const std::vector<RankPlan>& plans) {
   const int ranks = static_cast<int>(blocks_.size());
   std::vector<int> order = all_ranks(blocks_.size());
   order_along(order.begin(), order.end(), middles, 0);
-  std::vector<int> turn(order.size());
-  for (int i = 0; i < ranks; ++i) turn[static_cast<size_t>(order[static_cast<size_t>(i)])] = i;
+  const double all = std::accumulate(order.begin(), order.end(), 0.0, [&](double sum, int rank) {
+    return sum + plans[static_cast<size_t>(rank)].speed;
+  });
+  double before = 0;
+  for (const int rank : order) {
+    const double after = before + plans[static_cast<size_t>(rank)].speed;
+    const auto part = [&](int total) {
+      return replicated() ? GridRange{0, total} : between(total, before, after, all);
+    };
+    blocks_[static_cast<size_t>(rank)] = {
+        part(grid_.nx), {0, grid_.ny}, {0, frequencies_}, part(grid_.ny)};
+    before = after;
+  }
   columns_.resize(1);
   for (int rank = 0; rank < ranks; ++rank) {
-    const int part = replicated() ? 0 : turn[static_cast<size_t>(rank)];
-    const int parts = replicated() ? 1 : ranks;
-    blocks_[static_cast<size_t>(rank)] = {part_of(grid_.nx, part, parts),
-                                          {0, grid_.ny},
-                                          {0, frequencies_},
-                                          part_of(grid_.ny, part, parts)};
     const Block& own = block(rank);
     const bool has_planes = own.x.count > 0;
     places_[static_cast<size_t>(rank)] = {has_planes ? static_cast<int>(rows_.size()) : -1, 0};

@@ -38,7 +38,7 @@ struct GridRuns {
 };
 
 // Slabs: a rank transforms whole planes (y, z), and lines along x of some y. Replicated: each rank does
-// all. Pencils, for more ranks than planes: ranks form a rectangle; those of a row share a range of x,
+// all. Slabs are as wide as their ranks are fast. Pencils, for more ranks than planes: ranks form a rectangle; those of a row share a range of x,
 // and exchange the spectrum between the transforms along z and y; those of a column share a range of
 // kz, and exchange it between the transforms along y and x. Ranks take their parts in the order in which
 // their patches lie along x (and pencils, in a row, along y), so that much of the grid that their atoms
@@ -74,7 +74,7 @@ class GridShares {
   };
 
   using Middle = std::array<double, 2>;
-  void share_slabs(const std::vector<Middle>& middles);
+  void share_slabs(const std::vector<Middle>& middles, const std::vector<RankPlan>& plans);
   void share_pencils(const std::vector<Middle>& middles);
   GridRuns rows(GridRange x, GridRange y, GridRange k) const;
 

@@ -75,9 +75,10 @@ void add_fmm(const Setup& setup, const std::vector<RankPlan>& plans, MeshSharing
 
 // The mean over all steps.
 std::vector<Traffic> traffic_of(const Setup& setup, const std::vector<double>& atoms,
-                                const Assignment& assignment, MeshSharing sharing) {
+                                const Assignment& assignment, const MachineShape& machine,
+                                MeshSharing sharing) {
   constexpr int64_t kWord = 16;  // bytes
-  const auto plans = plan_ranks(setup.grid, assignment, atoms);
+  const auto plans = plan_ranks(setup.grid, assignment, atoms, machine);
   const double sum = std::accumulate(atoms.begin(), atoms.end(), 0.0);
   std::vector<Traffic> traffic;
   for (const PlannedMessage& m : halo_messages(plans, std::llround(sum)))
@@ -156,17 +157,17 @@ Assignment share_patches(const Setup& setup, const std::vector<double>& atoms,
                          const MachineShape& machine, MeshSharing sharing) {
   std::vector<Assignment> choices{
       share_computes(setup.grid, bisect(setup.grid, atoms, machine), atoms, machine),
-      share_computes(setup.grid, ribbons(atoms, machine.ranks), atoms, machine)};
+      share_computes(setup.grid, ribbons(atoms, machine), atoms, machine)};
   if (machine.ranks == 1) return choices[0];
   const bool even = machine.is_flat() || machine.ranks <= machine.of_node;
   // Parts of the grids follow the ranks that patches go to, and may move with them.
   if (!even)
     for (const size_t start : {0, 1})
-      choices.push_back(
-          trade_places(choices[start], traffic_of(setup, atoms, choices[start], sharing), machine));
+      choices.push_back(trade_places(
+          choices[start], traffic_of(setup, atoms, choices[start], machine, sharing), machine));
   std::vector<double> bytes;
   for (const Assignment& one : choices) {
-    const std::vector<Traffic> traffic = traffic_of(setup, atoms, one, sharing);
+    const std::vector<Traffic> traffic = traffic_of(setup, atoms, one, machine, sharing);
     bytes.push_back(even ? static_cast<double>(most_bytes(traffic, machine.ranks))
                          : carried_bytes(traffic, machine));
   }

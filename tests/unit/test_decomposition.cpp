@@ -238,7 +238,7 @@ void ribbons_are_even() {
   for (const PatchGrid& grid : some_grids())
     for (const int ranks : {1, 2, 3, 7, 64, 1000}) {
       const std::vector<double> weights = random_weights(grid, 4);
-      const Assignment a = ribbons(weights, ranks);
+      const Assignment a = ribbons(weights, {ranks});
       CHECK(static_cast<int>(a.patch_rank.size()) == grid.size());
       CHECK(a.compute_rank == a.patch_rank);
       CHECK(std::is_sorted(a.patch_rank.begin(), a.patch_rank.end()));
@@ -252,7 +252,7 @@ void ribbons_are_even() {
     }
   const PatchGrid grid = make_patch_grid({11, 0, 11, 0, 0, 11}, 0.9, 1.0, kOneAway);
   const std::vector<double> none(static_cast<size_t>(grid.size()), 0.0);
-  CHECK(ribbons(none, 3).patch_rank == std::vector<int>(none.size(), 0));
+  CHECK(ribbons(none, {3}).patch_rank == std::vector<int>(none.size(), 0));
 }
 
 double most_held(const PatchGrid& grid, const Assignment& a) {
@@ -270,7 +270,7 @@ void patches_are_shared_well() {
   const std::vector<double> even(static_cast<size_t>(grid.size()), 1.0);
   CHECK(grid.size() == 1331);
   for (const int ranks : {2, 3, 4, 64}) {
-    const Assignment strips = ribbons(even, ranks), blocks = bisect(grid, even, {ranks});
+    const Assignment strips = ribbons(even, {ranks}), blocks = bisect(grid, even, {ranks});
     const double of_strips = most_held(grid, strips), of_blocks = most_held(grid, blocks);
     CHECK(ranks < 4    ? of_strips <= of_blocks
           : ranks == 4 ? of_strips < of_blocks
@@ -282,7 +282,7 @@ void patches_are_shared_well() {
                 static_cast<double>(std::count(one->patch_rank.begin(), one->patch_rank.end(), r)),
             1.0, ranks < 5 ? 0.01 : 0.1);
   }
-  const auto plans = plan_ranks(grid, ribbons(even, 11), even);
+  const auto plans = plan_ranks(grid, ribbons(even, {11}), even);
   for (int r = 0; r < 11; ++r) {  // a layer each, and the next one as proxies
     const RankPlan& plan = plans[static_cast<size_t>(r)];
     CHECK(plan.receives.size() == 1 && plan.receives[0].rank == (r + 1) % 11);
@@ -298,14 +298,14 @@ void borders_are_where_patches_touch() {
   std::vector<double> atoms(static_cast<size_t>(grid.size()));
   for (size_t p = 0; p < atoms.size(); ++p) atoms[p] = grid.cell(static_cast<int>(p)).x + 1;
   const std::vector<double> even(atoms.size(), 1.0);
-  Assignment layers = ribbons(even, 10);
+  Assignment layers = ribbons(even, {10});
   std::fill(layers.compute_rank.begin(), layers.compute_rank.end(), 0);
   const auto plans = plan_ranks(grid, layers, atoms);
   const std::map<int, int> around_4{{3, 25 * (4 + 5)}, {5, 25 * (5 + 6)}};
   const std::map<int, int> around_0{{1, 25 * (1 + 2)}, {9, 25 * (10 + 1)}};
   CHECK(plans[4].border_atoms == around_4);
   CHECK(plans[0].border_atoms == around_0);
-  const auto halves = plan_ranks(grid, ribbons(even, 2), atoms);
+  const auto halves = plan_ranks(grid, ribbons(even, {2}), atoms);
   CHECK(halves[0].border_atoms.at(1) == 25 * (1 + 5 + 6 + 10));
   CHECK(halves[1].border_atoms.at(0) == halves[0].border_atoms.at(1));
 }
@@ -428,7 +428,7 @@ void plans_fit_together() {
     for (const int ranks : {1, 2, 3, 7, 64}) {
       Assignment a = bisect(grid, random_weights(grid, 2), {ranks});
       check_plans(grid, a);
-      check_plans(grid, ribbons(random_weights(grid, 2), ranks));
+      check_plans(grid, ribbons(random_weights(grid, 2), {ranks}));
       std::mt19937 random(3);
       for (int& rank : a.compute_rank)
         rank = static_cast<int>(random() % static_cast<unsigned>(ranks));
@@ -453,14 +453,16 @@ void refinement_lowers_the_maximum() {
     fixed[0] = 20;
     const Assignment before = bisect(grid, std::vector<double>(cost.size(), 1.0), {ranks});
     const Carriage flat{{ranks}, cost};
-    const Assignment after = refine(grid, before, {fixed, cost}, flat, 1.03);
+    const std::vector<double> alike(static_cast<size_t>(ranks), 1.0);
+    const MeasuredCosts costs{fixed, std::vector<double>(fixed.size(), 0.0), cost, alike};
+    const Assignment after = refine(grid, before, costs, flat, 1.03);
     CHECK(after.patch_rank == before.patch_rank);
     const auto was = loads(before, fixed, cost), is = loads(after, fixed, cost);
     const double mean = std::accumulate(is.begin(), is.end(), 0.0) / ranks;
     CHECK(*std::max_element(is.begin(), is.end()) < *std::max_element(was.begin(), was.end()));
     CHECK(*std::max_element(is.begin(), is.end()) < 1.1 * mean);
     check_plans(grid, after);
-    CHECK(refine(grid, after, {fixed, cost}, flat, 1.2).compute_rank == after.compute_rank);
+    CHECK(refine(grid, after, costs, flat, 1.2).compute_rank == after.compute_rank);
   }
 }
 
@@ -480,7 +482,9 @@ void computes_stay_near_their_patches() {
   const Assignment before = bisect(grid, even, hosts);
   std::vector<double> fixed(8, 0.0);
   fixed[0] = 150;
-  const Assignment after = refine(grid, before, {fixed, even}, {hosts, even}, 1.03);
+  const Assignment after =
+      refine(grid, before, {fixed, std::vector<double>(8, 0.0), even, std::vector<double>(8, 1.0)},
+             {hosts, even}, 1.03);
   const auto was = loads(before, fixed, even), is = loads(after, fixed, even);
   CHECK(*std::max_element(is.begin(), is.end()) < 0.75 * *std::max_element(was.begin(), was.end()));
   int moved = 0, to_other_host = 0;

@@ -113,10 +113,10 @@ bool same_bits(const std::vector<Vec3d>& a, const std::vector<Vec3d>& b) {
 void room_grows_and_bits_stay() {
   const Prepared p = make_gas();
   const std::vector<double> even(p.atoms.size(), 1.0);
-  const Outcome one = run(p, ribbons(even, 1));
+  const Outcome one = run(p, ribbons(even, {1}));
   CHECK(one.lists == one.first_lists);
   for (const int ranks : {2, 3}) {
-    const Outcome many = run(p, ribbons(even, ranks));
+    const Outcome many = run(p, ribbons(even, {ranks}));
     CHECK(same_bits(many.positions, one.positions));
     CHECK(same_bits(many.velocities, one.velocities));
     CHECK(many.lists[0] > many.first_lists[0]);
@@ -128,8 +128,8 @@ void room_grows_and_bits_stay() {
 void either_part_grows() {
   const Prepared p = make_gas();
   const std::vector<double> even(p.atoms.size(), 1.0);
-  const Outcome one = run(p, ribbons(even, 1));
-  Assignment odd = ribbons(even, 3);  // no rank has all patches of any compute that has atoms
+  const Outcome one = run(p, ribbons(even, {1}));
+  Assignment odd = ribbons(even, {3});  // no rank has all patches of any compute that has atoms
   for (size_t c = 0; c < odd.compute_rank.size(); ++c)
     odd.compute_rank[c] = odd.patch_rank[c] == 0 ? 1 : odd.patch_rank[c];
   const Outcome many = run(p, odd);
@@ -154,10 +154,10 @@ std::vector<double> expected_inside(const Prepared& p, const Assignment& assignm
 // is forgotten over the other.
 void messages_and_lists_grow_together() {
   const Prepared p = make_gas();
-  Assignment two = ribbons(std::vector<double>(p.atoms.size(), 1.0), 2);
+  Assignment two = ribbons(std::vector<double>(p.atoms.size(), 1.0), {2});
   for (int c = 0; c < p.setup.grid.size(); ++c)  // pairs of patches of which it has copies only
     if (cell_of(c, p.setup.grid.cells).y == 0) two.compute_rank[static_cast<size_t>(c)] = 1;
-  const Outcome one = run(p, ribbons(p.atoms, 1));
+  const Outcome one = run(p, ribbons(p.atoms, {1}));
   const Outcome many = run(p, two, expected_inside(p, two));
   CHECK(many.room > 1);
   CHECK(many.lists[0] > many.first_lists[0]);

@@ -195,7 +195,7 @@ void few_bytes_go_through_any_rank() {
   int of_blocks = 0;
   for (const int ranks : {2, 8, 64}) {
     const Assignment taken = share_patches(setup, atoms, {ranks}, MeshSharing::kDistributed);
-    const Assignment blocks = bisect(setup.grid, atoms, {ranks}), strips = ribbons(atoms, ranks);
+    const Assignment blocks = bisect(setup.grid, atoms, {ranks}), strips = ribbons(atoms, {ranks});
     CHECK(most(taken, ranks) == std::min(most(blocks, ranks), most(strips, ranks)));
     CHECK(taken == blocks || taken == strips);
     of_blocks += taken == blocks && !(blocks == strips);

@@ -268,6 +268,8 @@ def _balance(trace: Trace) -> str:
     )
     if before:
         text = _spread_of("Before load balancing, the", before) + " " + text
+    if trace.patch_moves:
+        text += f" Before the profile ended, {trace.patch_moves}."
     text += " Bars: work (coloured), waiting for messages (grey), neither (empty)."
     return note(text) + table(headings, rows, 1) + _loads(trace)
 

@@ -137,6 +137,8 @@ class Trace:
         Messages that were used in the profiled steps.
     loads:
         Loads of each rank: patches, proxies, atoms, list_entries.
+    patch_moves:
+        What load balancing did with patches, in words; empty: nothing.
     busy_before:
         Seconds per step that each rank worked before the stretch, when work had not been balanced.
     plain_step:
@@ -153,6 +155,7 @@ class Trace:
     spans: list[Span]
     messages: list[Message] = field(default_factory=list)
     loads: list[dict[str, Any]] = field(default_factory=list)
+    patch_moves: str = ""
     busy_before: list[float] = field(default_factory=list)
     plain_step: float = 0.0
     stretch: int = 0

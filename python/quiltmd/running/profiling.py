@@ -29,6 +29,7 @@ from ..engine.places import parse_device
 from ..outputs.files import replace_file, writing
 from ..outputs.reporters import Reporter
 from .folder import Folder
+from .patch_moves import patch_moves_in_words
 from .progress import console, say
 from .simulation import Simulation
 
@@ -204,6 +205,7 @@ def record(
         "steps": simulation.step - recording.begin,
         "stretch_seconds": seconds,
         "loads": simulation.loads(),
+        "patch_moves": patch_moves_in_words(simulation.describe()),
         **before,
         **cores_of(simulation),
     }

@@ -42,6 +42,7 @@ from .identity import provenance_of, refuse_changes
 from .introduction import introduce
 from .migration import MigrationRequest
 from .one_gpu import OneGpuTrial
+from .patch_moves import patch_moves_in_words
 from .profiling import Profile, run_profiled
 from .progress import MinimizeProgress, RunProgress, say
 from .records import Session
@@ -456,6 +457,8 @@ def _tell_layout(simulation: Simulation) -> None:
             f"the box changed so much that it was divided into other patches {changes} time(s), "
             f"last at step {about['grid_changed_at']:.0f} into {patches}"
         )
+    if moved := patch_moves_in_words(about):
+        say(moved)
     if redone := int(about["early_rebuilds"]):
         say(
             f"{redone} time(s) an atom moved beyond the Verlet buffer; the steps since the pair "
