@@ -263,6 +263,8 @@ void Rank::finish_step() {
 
 void Rank::run_to(int64_t target, const Look& look) {
   using Next = RunState::Next;
+  auto* const shared = dynamic_cast<AdaptsToSharing*>(&device_);
+  const std::shared_ptr<void> run = shared ? shared->begin_run() : nullptr;
   do {
     for (Next next; (next = state_.next(target)) != Next::kNothing;) {
       if (next == Next::kStart) start_step();

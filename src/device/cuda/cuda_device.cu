@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -26,23 +27,30 @@
 #include "device/cuda/stream_order.h"
 #include "device/cuda/stream_scratch.h"
 #include "device/cuda/unused_host_memory.h"
-#include "device/cuda/use_of_gpu.h"
+#include "device/simultaneous_runs.h"
 
 namespace quiltmd {
 namespace {
 
 constexpr size_t kStagingHalf = 4 << 20;  // bytes; long enough to reach the bus's full speed
-// Devices of a process on one GPU whose recordings may have branches: with 14, the GPU stopped for ever
+// Runs of a process on one GPU whose recordings may have branches: with 14, the GPU stopped for ever
 // (docs/decisions.md).
 constexpr int kMostBranching = 4;
+
+SimultaneousRuns& runs_on_gpu(int ordinal) {
+  static std::mutex mutex;
+  static std::map<int, SimultaneousRuns> runs;
+  const std::lock_guard lock(mutex);
+  return runs.try_emplace(ordinal, kMostBranching).first->second;
+}
 
 }  // namespace
 
 struct CudaDevice::Impl {
-  explicit Impl(int number) : ordinal(number), use_of_gpu(number) {}
+  explicit Impl(int number) : ordinal(number), runs(runs_on_gpu(number)) {}
 
   int ordinal;
-  GpuUse use_of_gpu;
+  SimultaneousRuns& runs;  // of the process, on this GPU
   cudaDeviceProp properties{};
   CudaContext contexts[kStreamCount];
   std::unique_ptr<StreamScratch> scratch[kStreamCount];
@@ -362,10 +370,12 @@ int CudaDevice::end_recording() {
 
 void CudaDevice::set_placing(Placing placing) { impl_->placing = placing; }
 
+std::shared_ptr<void> CudaDevice::begin_run() { return impl_->runs.begin(); }
+
 bool CudaDevice::adapt_to_sharing() {
   Impl& d = *impl_;
   d.use();
-  return d.order->use_one_stream(d.use_of_gpu.devices() > kMostBranching);
+  return d.order->use_one_stream(d.runs.are_many());
 }
 
 void CudaDevice::run_recording(int recording) {

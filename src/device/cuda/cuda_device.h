@@ -50,6 +50,7 @@ class CudaDevice final : public Device,
   void run_recording(int recording) override;
   void drop_recording(int recording) override;
   void set_placing(Placing placing) override;
+  std::shared_ptr<void> begin_run() override;
   bool adapt_to_sharing() override;
   void synchronize() override;
   bool is_idle() const override;

@@ -40,6 +40,7 @@ int CudaDevice::end_recording() { refuse(); }
 void CudaDevice::run_recording(int) { refuse(); }
 void CudaDevice::drop_recording(int) { refuse(); }
 void CudaDevice::set_placing(Placing) { refuse(); }
+std::shared_ptr<void> CudaDevice::begin_run() { refuse(); }
 bool CudaDevice::adapt_to_sharing() { refuse(); }
 void CudaDevice::synchronize() { refuse(); }
 bool CudaDevice::is_idle() const { refuse(); }

@@ -67,8 +67,11 @@ class StreamOrder {
   enum class Streams { kOwn, kOne };
   void set_streams(Streams streams) {
     streams_ = streams;
-    for (int index = 1; index < kStreamCount; ++index)
-      contexts_[index].stream = own_[streams == Streams::kOne ? 0 : index];
+    for (int index = 1; index < kStreamCount; ++index) {
+      const int used = streams == Streams::kOne ? 0 : index;
+      contexts_[index].stream = own_[used];
+      contexts_[index].which = static_cast<Stream>(used);
+    }
   }
   cudaStream_t stream(int index) const { return contexts_[index].stream; }
 
