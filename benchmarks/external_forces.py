@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What external forces cost: steps with one of them, beside steps without.
 
-The kinds take turns within one process, and the median over the rounds is reported; for functions
-in NumPy also how long the function itself takes, which the other columns include.
+Each kind takes turns with steps without, and the median over the rounds is reported; for functions
+in NumPy also how long the function itself takes, which the other columns include.  No more than two
+simulations exist at a time, since many on one GPU are slower.
 
     python benchmarks/external_forces.py [--device cuda] [--tile 1x1x1] [--steps 5000] [--json FILE]
 """
@@ -115,7 +116,6 @@ def torch_force(cuda_graph: bool = False) -> list[quiltmd.ExternalForce]:
 
 
 KINDS: dict[str, Callable[[], list[quiltmd.ExternalForce]]] = {
-    "none": list,
     "nothing on 10 atoms": lambda: [Nothing(TEN)],
     "numpy on 10 atoms": lambda: [Pull()],
     "nothing on all atoms": lambda: [Nothing(None)],
@@ -153,27 +153,29 @@ def main() -> None:
     first = prepare(options.system, options.tile, device=options.device)
     system, state = first.system, first.state()
     print(f"a call takes {call_time(system, state):.1f} us")
-    simulations, external = {}, {name: forces() for name, forces in KINDS.items()}
-    for name, forces in external.items():
-        simulations[name] = quiltmd.Simulation(
-            system,
-            state,
-            integrator=first.integrator,
-            external=forces,
-            device=options.device,
+    warm = max(200, options.steps // 5)
+    first.run(warm)
+    found = {}
+    for name, make in KINDS.items():
+        forces = make()
+        simulation = quiltmd.Simulation(
+            system, state, integrator=first.integrator, external=forces, device=options.device
         )
-        simulations[name].run(max(200, options.steps // 5))
-    times: dict[str, list[float]] = {name: [] for name in simulations}
-    for _ in range(options.rounds):
-        for name, simulation in simulations.items():
-            times[name].append(1e6 * time_steps(simulation, options.steps) / options.steps)
-    medians = {name: statistics.median(all_times) for name, all_times in times.items()}
-    for name, median in medians.items():
-        timed = [one for one in external[name] if isinstance(one, InNumPy)]
+        simulation.run(warm)
+        times = [
+            [1e6 * time_steps(one, options.steps) / options.steps for one in (first, simulation)]
+            for _ in range(options.rounds)
+        ]
+        none, median = map(statistics.median, zip(*times, strict=True))
+        found[name] = {"none": none, "with": median}
+        timed = [one for one in forces if isinstance(one, InNumPy)]
         own = "".join(f", {one.call:.1f} us in the function" for one in timed)
-        print(f"{name:22} {median:8.1f} us a step, {median / medians['none']:.3f} of none{own}")
+        print(
+            f"{name:22} {median:8.1f} us a step, {median / none:.3f} of {none:.1f}{own}", flush=True
+        )
+        del simulation
     if options.json:
-        document = {**provenance(), "atoms": system.atoms, "us_per_step": medians}
+        document = {**provenance(), "atoms": system.atoms, "us_per_step": found}
         options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="ascii")
 
 

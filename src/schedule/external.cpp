@@ -24,9 +24,11 @@ TaskId add_positions_from(Schedule& s, RankMemory& m, TaskId after, int peer, in
                        });
 }
 
-// Up the tree of ranks, each of which adds its own. Returns the task after which, on the rank that calls, the
-// positions of all atoms are there.
-TaskId add_positions(Schedule& s, RankMemory& m, const RankView& view) {
+// Up the tree of ranks, each of which adds its own. Returns the task, if there is one, after which on the rank that
+// calls the positions of all atoms are there.
+std::vector<TaskId> add_positions(Schedule& s, RankMemory& m, const RankView& view) {
+  if (view.rank == kHome) m.external->prepare_calls(view.ranks > 1);
+  if (!m.external->gathers()) return {};
   const RankTree& tree = view.plan().tree;
   TaskId last = s.add({"external.gather", Priority::kHalo, Stream::kHalo, {}, [&m](Post&) {
                          m.device.launch(m.external->gather(), Stream::kHalo);
@@ -36,14 +38,14 @@ TaskId add_positions(Schedule& s, RankMemory& m, const RankView& view) {
   if (view.rank == kHome) {
     for (const int peer : tree.top)
       last = add_positions_from(s, m, last, peer, tree.round_across());
-    return last;
+    return {last};
   }
   const int round = tree.is_at_top() ? tree.round_across() : RankTree::round_up(tree.height);
-  return s.add_send(
+  return {s.add_send(
       {"external.send", Priority::kHalo, Stream::kHalo}, {last},
       end_of(m, Edge::kExternalPositions, above(tree), round), [&m](const Outlet& out) {
         m.device.launch(SendSums{m.external->positions(), m.external->words(), out}, Stream::kHalo);
-      });
+      })};
 }
 
 TaskId add_forces_to(Schedule& s, RankMemory& m, TaskId after, int peer, int round) {
@@ -54,22 +56,17 @@ TaskId add_forces_to(Schedule& s, RankMemory& m, TaskId after, int peer, int rou
                     });
 }
 
-TaskId add_call(Schedule& s, RankMemory& m, const RankTree& tree, TaskId collected,
+TaskId add_call(Schedule& s, RankMemory& m, const RankTree& tree, std::vector<TaskId> collected,
                 Energies energies) {
-  m.external->prepare_calls();
-  TaskId last = s.add(
-      {"external.call", Priority::kAwaited, Stream::kHalo, {collected}, [&m, energies](Post& post) {
-         m.external->call({post.step(), energies});
-       }});
+  TaskId last = s.add({"external.call", Priority::kAwaited, Stream::kHalo, std::move(collected),
+                       [&m, energies](Post& post) { m.external->call({post.step(), energies}); }});
   for (const int peer : tree.top) last = add_forces_to(s, m, last, peer, tree.round_across());
   return last;
 }
 
-TaskId add_answer(Schedule& s, RankMemory& m, const RankTree& tree, TaskId sent) {
-  const TaskId cleared =
-      s.add({"external.clear", Priority::kHalo, Stream::kHalo, {sent}, [&m](Post&) {
-               m.external->clear_found();
-             }});
+TaskId add_answer(Schedule& s, RankMemory& m, const RankTree& tree, std::vector<TaskId> sent) {
+  const TaskId cleared = s.add({"external.clear", Priority::kHalo, Stream::kHalo, std::move(sent),
+                                [&m](Post&) { m.external->clear_found(); }});
   const int round = tree.is_at_top() ? tree.round_across() : tree.round_down(tree.height);
   return s.add_receive({"external.receive", Priority::kHalo, Stream::kHalo}, {cleared},
                        end_of(m, Edge::kExternalForces, above(tree), round), [&m](const Inlet& in) {
@@ -82,10 +79,10 @@ TaskId add_answer(Schedule& s, RankMemory& m, const RankTree& tree, TaskId sent)
 
 TaskId add_external_forces(Schedule& s, RankMemory& memory, const RankView& view, Energies energies,
                            std::vector<TaskId> after) {
-  const TaskId positions = add_positions(s, memory, view);
+  std::vector<TaskId> positions = add_positions(s, memory, view);
   const bool calls = view.rank == kHome;
-  TaskId last = calls ? add_call(s, memory, view.plan().tree, positions, energies)
-                      : add_answer(s, memory, view.plan().tree, positions);
+  TaskId last = calls ? add_call(s, memory, view.plan().tree, std::move(positions), energies)
+                      : add_answer(s, memory, view.plan().tree, std::move(positions));
   for (const RankTree::Child& child : view.plan().tree.children)
     last = add_forces_to(s, memory, last, child.rank, view.plan().tree.round_down(child.height));
   after.push_back(last);
@@ -98,13 +95,13 @@ TaskId add_external_forces(Schedule& s, RankMemory& memory, const RankView& view
 Schedule external_update_schedule(RankMemory& memory, const RankView& view) {
   Schedule s({Edge::kExternalPositions});
   if (!memory.external) return s;
-  const TaskId positions = add_positions(s, memory, view);
+  std::vector<TaskId> positions = add_positions(s, memory, view);
   if (view.rank == kHome)
-    s.add(
-        {"external.update", Priority::kHalo, Stream::kHalo, {positions}, [&m = memory](Post& post) {
-           m.device.launch(m.external->ask(), Stream::kHalo);
-           m.external->update(post.step());
-         }});
+    s.add({"external.update", Priority::kHalo, Stream::kHalo, std::move(positions),
+           [&m = memory](Post& post) {
+             m.device.launch(m.external->ask(), Stream::kHalo);
+             m.external->update(post.step());
+           }});
   return s;
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from boxes import warm_water
+from boxes import warm_water, water_box
 from running import gpu_count
 from test_external_forces import FAULTS, SCATTERED, Failing, Hills, Keeps, Springs, kicked
 
@@ -47,7 +47,7 @@ class Pulls(ExternalForce):
 
     def compute(self, step: int, positions: Any, box: Any) -> tuple[Any, ...]:
         numbers = np.arange(positions.size, dtype=float).reshape(positions.shape)
-        return 3.0, 1e-2 * numbers + positions + box.sum()
+        return 3.0, 1e-3 * numbers + positions + box.sum()
 
 
 @pytest.mark.parametrize("force", [Springs(), Pulls()])
@@ -64,6 +64,14 @@ def test_energy_forces_and_virial_are_those_of_the_function(water: Any, force: A
     assert pulled.energies()[force.name or type(force).__name__.lower()] == pytest.approx(
         expected, abs=2.0**-28
     )
+
+
+def test_forces_of_more_atoms_than_all_blocks_take_at_once() -> None:
+    large = water_box((22, 22, 22), seed=1)
+    force = Pulls()
+    _, forces = force.compute(0, large[1].positions, large[1].box)
+    difference = simulation(large, force).forces() - simulation(large).forces()
+    assert np.abs(difference - forces).max() < 2.0**-31
 
 
 @pytest.mark.parametrize("kind", INTEGRATORS)

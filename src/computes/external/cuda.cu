@@ -15,8 +15,12 @@ namespace {
 constexpr int kThreads = 128;
 // Waiting blocks leave room for the kernels beside them.
 constexpr unsigned kMostBlocks = 32;
-// Numbers of host memory that a thread asks for before it needs the first: each takes a microsecond or two.
-constexpr int kReadAtOnce = 4;
+constexpr unsigned kMostSending = 256;
+// Positions that a thread looks up before it needs the first.
+constexpr int kSentAtOnce = 4;
+// Numbers of host memory likewise: each takes a microsecond or two.
+constexpr int kReadAtOnce = 24;
+constexpr int kPart = kReadAtOnce * kThreads;
 
 __device__ __forceinline__ int first_of_thread() {
   return static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
@@ -26,14 +30,8 @@ __device__ __forceinline__ int all_threads() { return static_cast<int>(gridDim.x
 __global__ void gather_external_kernel(const __grid_constant__ GatherExternal op,
                                        LaunchTimes* times) {
   const Timed timed(times);
-  const int k = first_of_thread();
-  // Before the wait, as it comes across the bus: the host gave it before the last answer, and the kernels that used
-  // that one have ended.
-  const bool takes_sheet = k == 0 && op.given;
-  Sheet sheet{};
-  if (takes_sheet) sheet.words = static_cast<const volatile Sheet*>(op.given)->words;
   wait_for_previous();
-  if (takes_sheet) *op.sheet = sheet;
+  const int k = first_of_thread();
   if (k >= op.of.count) return;
   const int slot = op.of.slot(k);
   const Vec3d x = slot < 0 ? Vec3d{} : op.position[slot];
@@ -46,72 +44,86 @@ __global__ void ask_providers_kernel(const __grid_constant__ AskProviders op, La
   wait_for_previous();
   double* const words = op.sheet->words;
   bool is_nonsense = false;
-  for (int k = first_of_thread(); k < op.words(); k += all_threads()) {
-    const double word = op.word(k);
-    words[k] = word;
-    is_nonsense |= !isfinite(word);
+  for (int first = first_of_thread(); first < op.words(); first += kSentAtOnce * all_threads()) {
+    double word[kSentAtOnce];
+#pragma unroll
+    for (int n = 0; n < kSentAtOnce; ++n)
+      if (const int k = first + n * all_threads(); k < op.words()) word[n] = op.word(k);
+#pragma unroll
+    for (int n = 0; n < kSentAtOnce; ++n)
+      if (const int k = first + n * all_threads(); k < op.words()) {
+        words[k] = word[n];
+        is_nonsense |= !isfinite(word[n]);
+      }
   }
   is_nonsense = __syncthreads_or(is_nonsense);
   if (threadIdx.x != 0) return;
   if (is_nonsense) *static_cast<volatile uint32_t*>(op.is_nonsense) = 1;
+  if (blockIdx.x == 0) *static_cast<volatile uint32_t*>(op.answered) = 0;
   __threadfence_system();
   if (atomicAdd(op.blocks, 1u) + 1 < gridDim.x) return;
   *op.blocks = *op.seen = 0;
-  *static_cast<volatile uint32_t*>(op.answered) = 0;
   __threadfence_system();
   *reinterpret_cast<volatile uint32_t*>(op.turn) = static_cast<uint32_t>(Turn::kProviders);
 }
 
-// Until so many are there. One thread looks across the bus: reads of one word of the host follow each other, and
-// each takes a microsecond. If time runs out as the answer comes, either this sees the answer or the host sees that
-// this was late. From then on the host answers no more, and nothing is waited for.
-__device__ uint32_t look_for_answer(const AwaitProviders& op, uint32_t count) {
+// Until all are there, and says how many there are meanwhile; returns the next sheet. One thread looks across the
+// bus: reads of one word of the host follow each other, and each takes a microsecond. If time runs out as the answer
+// comes, either this sees the answer or the host sees that this was late. From then on the host answers no more, and
+// nothing is waited for.
+__device__ Sheet look_for_answer(const AwaitProviders& op) {
   auto* const words = static_cast<volatile uint32_t*>(op.answered_is_late);
   const auto* const both = reinterpret_cast<const volatile uint64_t*>(op.answered_is_late);
   const unsigned long long start = gpu_clock();
-  uint32_t answered = 0;
-  while (answered < count) {
+  const auto count = static_cast<uint32_t>(op.count);
+  for (uint32_t answered = 0; answered < count;) {
     const uint64_t read = *both;
-    answered = read >> 32 ? ~0u : static_cast<uint32_t>(read);
-    if (answered >= count || gpu_clock() - start < kMessageTimeout) continue;
-    words[1] = 1;
-    __threadfence_system();
+    const uint32_t there = read >> 32 ? ~0u : static_cast<uint32_t>(read);
+    if (there > answered) {
+      answered = there;
+      __threadfence_system();
+      *static_cast<volatile uint32_t*>(op.seen) = answered;
+    } else if (gpu_clock() - start >= kMessageTimeout) {
+      words[1] = 1;
+      __threadfence_system();
+    }
   }
-  __threadfence_system();
-  *static_cast<volatile uint32_t*>(op.seen) = answered;
-  return answered;
+  return {static_cast<const volatile Sheet*>(op.given)->words};
 }
 
-// How many are there: so many, or more.
-__device__ uint32_t await_answer(const AwaitProviders& op, uint32_t count) {
-  if (blockIdx.x == 0) return look_for_answer(op, count);
+// So many, as the thread that looks says.
+__device__ void await_answer(const AwaitProviders& op, uint32_t count) {
   const auto* const seen = static_cast<const volatile uint32_t*>(op.seen);
-  uint32_t answered = *seen;
-  for (; answered < count; answered = *seen) __nanosleep(50);
+  while (*seen < count) __nanosleep(50);
   __threadfence_system();
-  return answered;
 }
 
+// One block looks, and the others take parts. An answer of one part is taken by the block that looks.
 __global__ void await_providers_kernel(const __grid_constant__ AwaitProviders op,
                                        LaunchTimes* times) {
   const Timed timed(times);
   wait_for_previous();
-  const int at_once = kReadAtOnce * all_threads();
-  uint32_t answered = 0;  // by what the first thread knows
-  for (int begin = 0; begin < op.count; begin += at_once) {
-    const auto needed = static_cast<uint32_t>(min(begin + at_once, op.count));
-    if (threadIdx.x == 0 && answered < needed) answered = await_answer(op, needed);
+  const bool looks = blockIdx.x == 0;
+  Sheet next{};
+  if (looks && threadIdx.x == 0) next = look_for_answer(op);
+  const int others = static_cast<int>(gridDim.x) - 1;
+  const int first_part = looks ? 0 : static_cast<int>(blockIdx.x) - 1;
+  const int end = looks && others > 0 ? 0 : op.count;
+  for (int begin = first_part * kPart; begin < end; begin += max(others, 1) * kPart) {
+    if (threadIdx.x == 0 && !looks)
+      await_answer(op, static_cast<uint32_t>(min(begin + kPart, op.count)));
     __syncthreads();
-    const int first = begin + first_of_thread();
+    const int first = begin + static_cast<int>(threadIdx.x);
     int64_t read[kReadAtOnce];
 #pragma unroll
     for (int n = 0; n < kReadAtOnce; ++n)
-      if (const int k = first + n * all_threads(); k < op.count)
+      if (const int k = first + n * kThreads; k < op.count)
         read[n] = *static_cast<const volatile int64_t*>(op.answer + k);
 #pragma unroll
     for (int n = 0; n < kReadAtOnce; ++n)
-      if (const int k = first + n * all_threads(); k < op.count) op.found[k] = read[n];
+      if (const int k = first + n * kThreads; k < op.count) op.found[k] = read[n];
   }
+  if (looks && threadIdx.x == 0) *op.sheet = next;  // here, so that nothing waits for it
 }
 
 __device__ __forceinline__ void note_fault(const TakeLaunched& op, uint32_t fault) {
@@ -173,10 +185,14 @@ void gather_external(const GatherExternal& op, CudaContext& context) {
   run(op, op.of.count, ~0u, context, gather_external_kernel);
 }
 void ask_providers(const AskProviders& op, CudaContext& context) {
-  run(op, op.words(), kMostBlocks, context, ask_providers_kernel);
+  run(op, (op.words() + kSentAtOnce - 1) / kSentAtOnce, kMostSending, context,
+      ask_providers_kernel);
 }
 void await_providers(const AwaitProviders& op, CudaContext& context) {
-  run(op, op.count, kMostBlocks, context, await_providers_kernel);
+  const unsigned parts = blocks_for(op.count, kPart);
+  const unsigned blocks = parts > 1 ? std::min(parts + 1, kMostBlocks) : 1;
+  launch(context, {AwaitProviders::kName, blocks, kThreads, 0, Start::kEarly},
+         await_providers_kernel, op);
 }
 void take_launched(const TakeLaunched& op, CudaContext& context) {
   run(op, op.count, ~0u, context, take_launched_kernel);

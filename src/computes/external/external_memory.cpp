@@ -50,14 +50,17 @@ void ExternalMemory::clear_found() {
   slots_.device.fill(found_.data(), 0, found_.bytes(), Stream::kHalo);
 }
 
+ExternalAtoms ExternalMemory::atoms() const {
+  return {atoms_.data(), slots_.slot_of_atom.data(), slots_.owned_slots.data(),
+          static_cast<int>(atoms_.size())};
+}
+
 GatherExternal ExternalMemory::gather() const {
-  const ExternalAtoms of{atoms_.data(), slots_.slot_of_atom.data(), slots_.owned_slots.data(),
-                         static_cast<int>(atoms_.size())};
-  return {of, slots_.position().data(), positions_.data(), desk_.sheet, sheet_.data()};
+  return {atoms(), slots_.position().data(), positions_.data()};
 }
 
 AddExternal ExternalMemory::add(bool with_energies) const {
-  return {gather().of, found_.data(), slots_.slots(), static_cast<int>(forces_.size()),
+  return {atoms(), found_.data(), slots_.slots(), static_cast<int>(forces_.size()),
           with_energies ? slots_.energy.data() : nullptr};
 }
 
@@ -65,7 +68,8 @@ bool ExternalMemory::launches(const ExternalForce& force) const {
   return beside_host_ && force.provider->can_launch();
 }
 
-void ExternalMemory::prepare_calls() {
+void ExternalMemory::prepare_calls(bool with_others) {
+  with_others_ = with_others;
   if (desk_.memory) return;
   size_t most = 0;
   for (const ExternalForce& force : forces_)
@@ -89,19 +93,29 @@ void ExternalMemory::prepare_calls() {
   desk_.turn = reinterpret_cast<Turn*>(flags + 3);
   desk_.sheet = reinterpret_cast<Sheet*>(first + 2);
   desk_.sheet->words = desk_.sheets[0].get();
+  sheet_.upload({*desk_.sheet});
   desk_.answer = first + kFirstWords;
 }
 
 AskProviders ExternalMemory::ask() const {
   const bool has_box = !slots_.patch_grid.is_open();
   const Conditions* const conditions = has_box ? slots_.conditions.data() : nullptr;
-  return {positions_.data(), words(),    conditions,   sheet_.data(),       desk_.is_nonsense,
-          desk_.answered,    desk_.turn, seen_.data(), ended_blocks_.data()};
+  return {atoms(),
+          slots_.position().data(),
+          gathers() ? positions_.data() : nullptr,
+          conditions,
+          sheet_.data(),
+          desk_.is_nonsense,
+          desk_.answered,
+          desk_.turn,
+          seen_.data(),
+          ended_blocks_.data()};
 }
 
 AwaitProviders ExternalMemory::await() const {
-  return {desk_.answered, desk_.answer, seen_.data(), found_.data(),
-          static_cast<int>(found_.size())};
+  return {
+      desk_.answered, desk_.answer, seen_.data(), found_.data(), static_cast<int>(found_.size()),
+      desk_.sheet,    sheet_.data()};
 }
 
 void ExternalMemory::call(const ExternalCall& call) {
@@ -255,6 +269,7 @@ void ExternalMemory::forget_failure() {
   if (is_late()) {
     slots_.device.synchronize();  // of kernels that waited no longer, some may still ask
     std::atomic_ref<uint32_t>(*desk_.is_late).store(0);
+    sheet_.upload({*desk_.sheet});  // which they may not have read
     end_turn();
   }
   if (faults_.size() > 0) slots_.device.fill(faults_.data(), 0, faults_.bytes(), Stream::kMain);

@@ -32,12 +32,14 @@ class ExternalMemory {
   int words() const { return 3 * static_cast<int>(atoms_.size()); }
   int64_t* positions() const { return positions_.data(); }
   int64_t* found() const { return found_.data(); }
+  // Whether positions are to be gathered before they are asked for or used.
+  bool gathers() const { return with_others_ || launched_.size() > 0; }
   GatherExternal gather() const;
   AddExternal add(bool with_energies) const;
   void clear_found();
 
-  // The rank that calls providers: once, before the following.
-  void prepare_calls();
+  // The rank that calls providers, before the following. Whether other ranks have atoms, too.
+  void prepare_calls(bool with_others);
   // Results of all forces at a step, on the halo stream: kernels ask, and await the answer of providers on the
   // host; those that can launch put their work between other kernels.
   void call(const ExternalCall& call);
@@ -73,6 +75,7 @@ class ExternalMemory {
     int64_t step = 0;
   };
   AwaitProviders await() const;
+  ExternalAtoms atoms() const;
   bool launches(const ExternalForce& force) const;
   void launch(size_t force, int64_t step);
   void throw_faults(int64_t end) const;
@@ -97,6 +100,7 @@ class ExternalMemory {
   Buffer<int64_t> positions_, found_;
   Buffer<uint32_t> ended_blocks_, seen_;
   Buffer<Sheet> sheet_;
+  bool with_others_ = true;
   Desk desk_{};
   // Of forces that launch: (atoms, 3) and an energy, of one after the other; and what is wrong, of each force.
   Buffer<double> launched_;

@@ -16,22 +16,21 @@ void gather_external(const GatherExternal& op, ThreadGroup&) {
     int64_t* const to = op.words + 3 * static_cast<ptrdiff_t>(k);
     for (int d = 0; d < 3; ++d) to[d] = to_bits(x[d]);
   }
-  if (op.given) *op.sheet = *op.given;
 }
 
 // Launches run at once, so the host asks between these two.
 void ask_providers(const AskProviders& op, ThreadGroup&) {
-  for (int k = 0; k < op.words(); ++k) {
-    const double word = op.word(k);
-    op.sheet->words[k] = word;
-    if (!std::isfinite(word)) *op.is_nonsense = 1;
-  }
+  double* const words = op.sheet->words;
+  for (int k = 0; k < op.words(); ++k) words[k] = op.word(k);
+  const auto is_finite = [](double word) { return std::isfinite(word); };
+  if (!std::all_of(words, words + op.words(), is_finite)) *op.is_nonsense = 1;
   *op.answered = 0;
   *op.turn = Turn::kProviders;
 }
 
 void await_providers(const AwaitProviders& op, ThreadGroup&) {
   std::copy_n(op.answer, op.count, op.found);
+  *op.sheet = *op.given;
 }
 
 void add_external(const AddExternal& op, ThreadGroup&) {

@@ -42,13 +42,10 @@ struct GatherExternal {
   ExternalAtoms of;
   const Vec3d* position;
   int64_t* words;  // three for each
-  // The next one, as the host gave it in its memory; null on ranks that do not ask.
-  const Sheet* given;
-  Sheet* sheet;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, of, position, given);
-    QMD_USES(kWrite, words, sheet);
+    QMD_USES(kRead, of, position);
+    QMD_USES(kWrite, words);
   }
 };
 
@@ -60,8 +57,9 @@ enum class Turn : uint32_t { kKernels = 0, kProviders = 1 };
 struct AskProviders {
   static constexpr const char* kName = "ask_providers";
   static constexpr int kBoxNumbers = sizeof(Box) / sizeof(double);
-  const int64_t* positions;      // bits
-  int count;                     // of these
+  ExternalAtoms of;
+  const Vec3d* position;
+  const int64_t* gathered;       // bits of those of all ranks; null: this rank has all atoms
   const Conditions* conditions;  // with the box; null without a periodic boundary
   const Sheet* sheet;            // where they go
   uint32_t* is_nonsense;         // in host memory, as the next two
@@ -70,15 +68,20 @@ struct AskProviders {
   uint32_t* seen;    // of the answer; becomes 0
   uint32_t* blocks;  // that have ended; zero between kernels
 
-  QMD_HD int words() const { return conditions ? count + kBoxNumbers : count; }
+  QMD_HD int coordinates() const { return 3 * of.count; }
+  QMD_HD int words() const { return coordinates() + (conditions ? kBoxNumbers : 0); }
   QMD_HD double word(int k) const {
-    if (k < count) return from_bits(positions[k]);
+    if (k < coordinates()) {
+      if (gathered) return from_bits(gathered[k]);
+      const int slot = of.slot(k / 3);
+      return slot < 0 ? 0 : position[slot][k % 3];
+    }
     const Box& box = conditions->box;
     const double numbers[kBoxNumbers] = {box.ax, box.bx, box.by, box.cx, box.cy, box.cz};
-    return numbers[k - count];
+    return numbers[k - coordinates()];
   }
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, positions, conditions, sheet);
+    QMD_USES(kRead, of, position, gathered, conditions, sheet);
     QMD_USES(kWrite, is_nonsense, answered, turn, extent(seen, 1));
     QMD_USES(kReadWrite, extent(blocks, 1));
   }
@@ -94,11 +97,13 @@ struct AwaitProviders {
   uint32_t* seen;         // how many one thread has seen there, for all
   int64_t* found;
   int count;
+  const Sheet* given;  // of the next question, in host memory: given before the last of the answer
+  Sheet* sheet;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, answer);
+    QMD_USES(kRead, answer, given);
     QMD_USES(kReadWrite, answered_is_late, extent(seen, 1));
-    QMD_USES(kWrite, found);
+    QMD_USES(kWrite, found, sheet);
   }
 };
 
