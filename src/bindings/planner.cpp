@@ -33,7 +33,8 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
     for (const double value :
          {double(r.patches), double(r.proxies), double(r.computes), double(r.interior_computes),
           r.atoms, r.proxy_atoms, r.interior_pairs, r.boundary_pairs, r.interior_coulomb,
-          r.boundary_coulomb, r.transforms.planes, r.transforms.lines, double(r.transforms.row)})
+          r.boundary_coulomb, r.transforms.planes, r.transforms.lines, double(r.transforms.row),
+          r.transforms.upper_points})
       rows.push_back(value);
   std::vector<int64_t> messages;
   for (const PlannedMessage& m : found.messages)
@@ -43,7 +44,7 @@ nb::dict plan(const Planner& planner, int ranks, const std::string& mesh, int of
   nb::list names;
   for (int edge = 0; edge <= static_cast<int>(Edge::kSums); ++edge) names.append(edge_name(edge));
   nb::dict out;
-  out["ranks"] = owned_array<double>(std::move(rows), 13);
+  out["ranks"] = owned_array<double>(std::move(rows), 14);
   out["owners"] = owned_array<int>(std::move(found.owners), 1);
   out["messages"] = owned_array<int64_t>(std::move(messages), 5);
   out["edges"] = names;

@@ -40,10 +40,11 @@ class Levels : ThroughMessages {
                                 [&device = device_, &m = memory_, x = block_.x, e = own_energies()](
                                     Post&) { device.launch(m.convolve_level(x, e)); });
     const Energies of_all = view_.rank == 0 ? energies_ : Energies::kSkip;
-    const TaskId upper = task_above("levels", coarse(restricted),
-                                    [&device = device_, &m = memory_, e = of_all](Stream stream) {
-                                      device.launch(m.sum_upper_levels(e), stream);
-                                    });
+    const TaskId upper =
+        task_above("levels", coarse(restricted),
+                   [&device = device_, &m = memory_, x = block_.x, e = of_all](Stream stream) {
+                     device.launch(m.sum_upper_levels(x, e), stream);
+                   });
     const TaskId prolonged =
         task("prolong", {stencil, upper},
              [&device = device_, &m = memory_, x = block_.x, e = own_energies()](Post&) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast multipole method, spread over all ranks: each owns a slab of (y, z) planes of level 0, which is seven
-// eighths of the work. The levels above are small and every rank has all of them, so charges of level 1 come to
+// eighths of the work. The levels above are small and every rank has all of their charges, so those of level 1 come to
 // all ranks, directly or through one other; all other messages go to ranks nearby.
 #pragma once
 

@@ -41,7 +41,10 @@ GridRange Gathering::group_of(int rank) const {
 }
 
 FmmShares::FmmShares(const GridShares& shares, const FmmLevels& levels, int ranks, int reach)
-    : shares_(shares), levels_(levels), gathering_(ranks), reach_(std::max(reach, levels.order)) {}
+    : shares_(shares),
+      levels_(levels),
+      gathering_(ranks),
+      reach_(std::max(reach, levels.children() - 1)) {}
 
 GridRuns FmmShares::near(int from, int to) const {
   const int n = levels_.grid.x;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "computes/long_range/fmm/upper_planes.h"
 #include "computes/long_range/pme/setup.h"
 #include "decomposition/compute_shares.h"
 #include "decomposition/refinement.h"
@@ -64,7 +65,9 @@ void add_fmm(const Setup& setup, const std::vector<RankPlan>& plans, MeshSharing
   const MeshEdges edges = edges_of(MeshOf::kCharges);
   add_charges_and_potential(shares, ranks, edges, plan.messages);
   for (int rank = 0; rank < ranks; ++rank) {
-    plan.shares[static_cast<size_t>(rank)].planes = shares.block(rank).x.count;
+    TransformShare& share = plan.shares[static_cast<size_t>(rank)];
+    share.planes = shares.block(rank).x.count;
+    share.upper_points = static_cast<double>(upper_points(setup.fmm->levels, shares.block(rank).x));
     for (int peer = 0; peer < ranks && !shares.replicated(); ++peer) {
       add_message(edges.spectrum, rank, peer, levels.near(rank, peer).words(), plan.messages);
       add_message(edges.spectrum_back, rank, peer, levels.level(rank, peer).words(), plan.messages);

@@ -30,6 +30,7 @@ std::vector<PlannedMessage> rebuild_messages(const std::vector<RankPlan>& plans,
 struct TransformShare {
   double planes = 0, lines = 0;  // of pencils, as many
   int row = 0;
+  double upper_points = 0;  // of the fast multipole method, as a rank on a CPU evaluates them
 };
 
 // The long-range sum of a step; empty where there is none.

@@ -275,7 +275,7 @@ def test_ranks_share_the_work(water: Planner) -> None:
 @pytest.fixture(scope="module")
 def water_by_fmm() -> Planner:
     system, state = boxes.water_box((12, 8, 8))
-    settings = quiltmd.Nonbonded(cutoff=0.7, method="fmm", fmm_order=5)
+    settings = quiltmd.Nonbonded(cutoff=0.7, method="fmm", fmm_order=4)
     return Planner(system, state, settings, quiltmd.VelocityVerlet(timestep=0.002), tile=(2, 1, 1))
 
 

@@ -45,8 +45,10 @@ struct FmmRank : FmmTables, FmmMemory {
     if (follows_atoms()) device.launch(find_window(0.02));
     in_parts([&](GridRange planes) { device.launch(restrict_charges(planes)); });
     in_parts([&](GridRange planes) { device.launch(convolve_level(planes, Energies::kAdd)); });
-    device.launch(sum_upper_levels(Energies::kAdd));
-    in_parts([&](GridRange planes) { device.launch(prolong_potential(planes, Energies::kAdd)); });
+    in_parts([&](GridRange planes) {
+      device.launch(sum_upper_levels(planes, planes.first == 0 ? Energies::kAdd : Energies::kSkip));
+      device.launch(prolong_potential(planes, Energies::kAdd));
+    });
   }
 };
 

@@ -377,6 +377,40 @@ void second_levels_come_to_all_by_few_messages() {
   }
 }
 
+// Charges of the finest level come from nearby: from no more ranks than the stencil or a point of the next level
+// reaches planes, on both sides.
+void finest_levels_come_from_few() {
+  const Planner planner = planner_of(with_fmm(make_case(12, 20, 1)));
+  const FmmTables& tables = *planner.setup().fmm;
+  const int reach = std::max(tables.shape.reach.x, tables.levels.children() - 1);
+  for (const int ranks : {8, 64, 200}) {
+    std::vector<int> received(static_cast<size_t>(ranks), 0);
+    for (const PlannedMessage& m : planner.plan({ranks}, MeshSharing::kDistributed).messages)
+      if (m.edge == Edge::kSpectrum) ++received[static_cast<size_t>(m.to)];
+    const int most = *std::max_element(received.begin(), received.end());
+    CHECK(most > 0 && most <= 2 * reach);
+  }
+}
+
+// Of the upper levels a rank evaluates what its planes need: one of them all, one of many a part.
+void upper_levels_are_shared() {
+  Case finer = with_fmm(make_case(12, 20, 1));
+  finer.nonbonded.grid = {32, 32, 32};
+  const Planner planner = planner_of(finer);
+  const FmmLevels& levels = planner.setup().fmm->levels;
+  double before = static_cast<double>(levels.begin(levels.count));
+  CHECK(before > 0);
+  CHECK(planner.plan({1}, MeshSharing::kDistributed).ranks[0].transforms.upper_points == before);
+  for (const int ranks : {2, 8}) {
+    double most = 0;
+    for (const PlannedRank& r : planner.plan({ranks}, MeshSharing::kDistributed).ranks)
+      most = std::max(most, r.transforms.upper_points);
+    CHECK(most <= before);
+    before = most;
+  }
+  CHECK(before < static_cast<double>(levels.begin(levels.count)));
+}
+
 // 3 million atoms on 1,024 ranks.
 void thousands_of_ranks_take_seconds() {
   Case c = make_case(12, 200, 1);
@@ -406,5 +440,7 @@ int main() {
        {"tiles are counted", tiles_are_counted},
        {"partners of a rebuild are few", partners_of_a_rebuild_are_few},
        {"second levels come to all by few messages", second_levels_come_to_all_by_few_messages},
+       {"upper levels are shared", upper_levels_are_shared},
+       {"finest levels come from few", finest_levels_come_from_few},
        {"thousands of ranks take seconds", thousands_of_ranks_take_seconds}});
 }

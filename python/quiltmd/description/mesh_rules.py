@@ -111,13 +111,29 @@ _SPLINE_MESH = {
     8: _SplineFit(_PowerLaw(-12.4494, 9.7112, 11.3209, 6.8335), 0.8878, 0.1586, 0.0514, 1.5),
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
-_LOOSE_FMM = 2.5e-4  # tolerance below which splines have order 8 by default, and not 6
+_FMM_MESH: dict[int, _WindowFit | _SplineFit] = {**_SPLINE_MESH, 5: _WINDOW_MESH[5]}
+_LOOSE_FMM = 2.5e-4  # tolerance below which windows have order 8 by default, and not 5
 # Limits of the top level of the fast multipole method, before grids are rounded up.  The core
 # halves one of more than 1,000 points (kTopPoints of levels.cpp) again where its edges are even.
 _TOP_POINTS, _LEAST_TOP_EDGE = 1400, 4
-# Of the spacing that one grid may have, by order: levels and stencils have errors of their own.
-_FMM_SPACING = {4: 0.95, 5: 0.95, 6: 0.92, 8: 0.95}
-_SKEWED_SPACING = 0.9  # of that, where edges of the box are not perpendicular
+
+
+class _LevelSpacing(NamedTuple):
+    """Of the spacing that one grid may have: levels and stencils have errors of their own."""
+
+    rectangular: float
+    skewed: float
+    open: float
+
+
+# Of the cutoff: on coarser grids errors of levels grow faster than those of one grid.
+_COARSEST_LEVELS = 0.35
+_FMM_SPACING = {
+    4: _LevelSpacing(0.95, 0.855, 0.95),
+    5: _LevelSpacing(1.01, 0.76, 0.95),
+    6: _LevelSpacing(0.92, 0.828, 0.92),
+    8: _LevelSpacing(0.95, 0.855, 0.95),
+}
 _BANDWIDTHS = [0.1 * tenths for tenths in range(40, 200)]  # to choose from
 
 
@@ -257,8 +273,8 @@ def _coarsest(
 
 
 def fmm_order(tolerance: float) -> int:
-    """Order of the splines of the fast multipole method for a relative rms error of forces."""
-    return 6 if tolerance >= _LOOSE_FMM else 8
+    """Order of the windows of the fast multipole method for a relative rms error of forces."""
+    return 5 if tolerance >= _LOOSE_FMM else 8
 
 
 def fmm_parameters(
@@ -266,10 +282,10 @@ def fmm_parameters(
 ) -> tuple[float, tuple[int, int, int]]:
     """Bandwidth and grid of the fast multipole method for a relative rms error of forces.
 
-    As `prolate_parameters`, but for B-splines of order 4, 5, 6 or 8, and with 5 or 8 % less
-    spacing (14 or 17 % in a skewed box), because levels add to the errors.  Numbers of grid points
-    are raised to multiples of 2^levels, such that the grid of the top level has at most 1,400
-    points.
+    As `prolate_parameters`, but for windows of order 5 or B-splines of order 4, 6 or 8, and with
+    another spacing, which is shorter in a skewed box, because levels add to the errors.  Numbers
+    of grid points are raised to multiples of 2^levels, such that the grid of the top level has at
+    most 1,400 points.
 
     Parameters
     ----------
@@ -280,17 +296,18 @@ def fmm_parameters(
     tolerance:
         Error of all forces relative to their root mean square.
     order:
-        Order of the splines.
+        Order of the windows.
 
     Raises
     ------
     QuiltError
         If more than 2^31 grid points would be needed.
     """
-    coarsest, bandwidth = _coarsest(box, cutoff, tolerance, _SPLINE_MESH[order], "fmm")
-    spacing = _FMM_SPACING[order] * coarsest
-    if np.any(box - np.diag(np.diag(box))):
-        spacing *= _SKEWED_SPACING
+    coarsest, bandwidth = _coarsest(box, cutoff, tolerance, _FMM_MESH[order], "fmm")
+    is_skewed = np.any(box - np.diag(np.diag(box)))
+    share = _FMM_SPACING[order]
+    spacing = (share.skewed if is_skewed else share.rectangular) * coarsest
+    spacing = min(spacing, _COARSEST_LEVELS * cutoff)
     wanted = np.linalg.norm(box, axis=1) / spacing
     refuse_large_grid(wanted.tolist(), "fmm")
     fewest = [max(SMALLEST_GRID, math.ceil(n)) for n in wanted.tolist()]
@@ -307,10 +324,10 @@ def open_fmm_parameters(cutoff: float, tolerance: float, order: int) -> tuple[fl
     They follow the rule of `fmm_parameters`, but for the largest bandwidth that allows 0.98 times
     the coarsest spacing: the waves that are left out count for more in the virial than in forces.
     """
-    grids = list(_prolate_grids(cutoff, tolerance, _SPLINE_MESH[order], 1.0))
+    grids = list(_prolate_grids(cutoff, tolerance, _FMM_MESH[order], 1.0))
     coarsest, _ = max(grids)
     spacing, bandwidth = [one for one in grids if one[0] >= 0.98 * coarsest][-1]
-    return bandwidth, _FMM_SPACING[order] * spacing
+    return bandwidth, _FMM_SPACING[order].open * spacing
 
 
 def _prolate_grids(

@@ -117,7 +117,8 @@ class Nonbonded:
         these are not given (bandwidth and grid cannot be without a periodic box).
     fmm_order:
         Interpolation order, 4, 5, 6 or 8: the number of grid points in each direction among
-        which a charge is spread.  None: 6, or 8 for tolerances below 2.5e-4; 5 with `fmm_grid`.
+        which a charge is spread; 5 for tolerances of 1e-4 and above.  None: 5, or 8 for tolerances
+        below 2.5e-4.
     fmm_bandwidth:
         Bandwidth of the prolate split, 4 to 20; given together with `fmm_grid`.
     fmm_grid:
@@ -255,8 +256,8 @@ class Nonbonded:
     )
     fmm_order: Annotated[Literal[4, 5, 6, 8] | None, FMM] = Field(
         default=None,
-        description="Interpolation order of the method fmm: 4, 5, 6 or 8; default: 6, or 8 for "
-        "tolerances below 2.5e-4; 5 with fmm_grid.",
+        description="Interpolation order of the method fmm: 4, 5, 6 or 8; default: 5, or 8 for "
+        "tolerances below 2.5e-4.",
     )
     fmm_bandwidth: Annotated[float | None, FMM] = Field(
         default=None,
@@ -446,8 +447,7 @@ class Nonbonded:
 
     def _order(self, box: NDArray[np.float64] | None) -> int:
         if self.method == "fmm":
-            by_grid = 5 if self.fmm_grid is not None else fmm_order(self.fmm_tolerance)
-            return self.fmm_order or by_grid
+            return self.fmm_order or fmm_order(self.fmm_tolerance)
         if box is None:
             return 5
         if self.pme_order is not None:

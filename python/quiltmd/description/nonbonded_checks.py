@@ -10,6 +10,7 @@ from .settings import Only, settings_only_with
 
 PME = Only("method", "pme")
 FMM = Only("method", "fmm")
+_LEAST_OF_FIVE = 1e-4  # windows of order 5 are sums of narrower ones but for some 5e-5 of forces
 FIELD = Only("method", "reaction-field")
 LJ_PME = Only("lennard_jones", "pme")
 
@@ -119,6 +120,11 @@ def _check_fmm(settings: Any) -> None:
             if getattr(settings, name) != default:
                 raise ValueError(f"{name} is for the method fmm: choose that as well")
         return
+    if settings.fmm_order == 5 and settings.fmm_tolerance < _LEAST_OF_FIVE:
+        raise ValueError(
+            f"fmm_tolerance {settings.fmm_tolerance:g} cannot be reached with fmm_order 5: choose "
+            f"{_LEAST_OF_FIVE:g} or more, or the order 8"
+        )
     grid = settings.fmm_grid
     if (settings.fmm_bandwidth is None) != (grid is None):
         raise ValueError("fmm_bandwidth and fmm_grid belong together: give both or neither")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -38,6 +38,7 @@ COLUMNS = (
     "planes",
     "lines",
     "mesh_row",
+    "upper_points",
 )
 
 OF_REBUILD = ("migrants", "proxies", "agreement")  # messages
@@ -69,7 +70,8 @@ class Plan:
         By name of `COLUMNS` an array over ranks; "plane_points" and "line_points" of the PME grid
         that each transforms, or "plane_points" of the first level of the fast multipole method;
         and what stencils have to do there ("stencil_terms") and on the other levels
-        ("level_terms"), points times points of the stencil.
+        ("level_terms"), points times points of the stencil: on CPUs what the planes of the rank
+        need, on GPUs all (`on_gpus`).
     owners:
         Rank of each patch, x slowest and z fastest.
     sharing, method:
@@ -87,6 +89,10 @@ class Plan:
     method: Literal["pme", "fmm"]
     messages: dict[str, NDArray[np.int64]]
     agreement_rounds: NDArray[np.int64]
+
+    def on_gpus(self) -> Plan:
+        """The same, where each rank evaluates all levels but the first."""
+        return replace(self, ranks={**self.ranks, "level_terms": self.ranks["all_level_terms"]})
 
     @property
     def count(self) -> int:
@@ -166,7 +172,8 @@ class Planner:
         columns["line_points"] = columns["lines"] * nx * nz
         stencil, upper = self.about.get("stencil_points", 0), self.about.get("upper_points", 0)
         columns["stencil_terms"] = columns["plane_points"] * stencil
-        columns["level_terms"] = np.full(ranks, float(stencil * upper))
+        columns["level_terms"] = columns["upper_points"] * stencil
+        columns["all_level_terms"] = np.full(ranks, float(stencil * upper))
         for name, of_rows in (("spectrum", "rows"), ("spectrum back", "rows back")):
             if self.method == "pme" and mesh == "pencils" and name in messages:
                 sent = messages[name]

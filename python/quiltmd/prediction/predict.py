@@ -220,6 +220,8 @@ def _ways(planner: Planner, machine: Machine, ranks: int) -> tuple[Sharing, ...]
 
 def _predict(planner: Planner, machine: Machine, plan: Plan) -> Prediction:
     fabric = Fabric(machine, plan.count)
+    if machine.execution == "streams":
+        plan = plan.on_gpus()
     every = planner.long_range_every if planner.has_mesh else 1
     time_by = {True: 1 / every, False: (every - 1) / every}  # shares of steps, by whether with PME
     parts: dict[str, float] = defaultdict(float)

@@ -404,7 +404,7 @@ int blocks_along(int points, int of_tile) { return (points + of_tile - 1) / of_t
 Int3 extent_of(const GpuSweep& sweep) {
   const Int3 n = sweep.points;
   if (!sweep.window) return {sweep.planes.count, n.y, n.z};
-  const int more = sweep.levels.order + 1;
+  const int more = sweep.levels.children();
   return {n.x / 2 + more, n.y / 2 + more, n.z / 2 + more};
 }
 

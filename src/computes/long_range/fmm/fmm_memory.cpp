@@ -6,13 +6,9 @@
 namespace quiltmd {
 namespace {
 
-MeshSettings level_zero(const NonbondedSettings& settings) {
-  return {MeshOf::kCharges,
-          settings.grid,
-          ewald_split(settings)->fitted_transform(),
-          Moduli::kLeastSquares,
-          MeshWindow::bspline(settings.order),
-          1};
+MeshSettings level_zero(const NonbondedSettings& settings, const MeshWindow& window) {
+  return {MeshOf::kCharges,      settings.grid, ewald_split(settings)->fitted_transform(),
+          Moduli::kLeastSquares, window,        1};
 }
 
 }  // namespace
@@ -20,7 +16,7 @@ MeshSettings level_zero(const NonbondedSettings& settings) {
 FmmMemory::FmmMemory(const SlotMemory& slots, const NonbondedSettings& settings,
                      const FmmTables& tables)
     : levels(settings),
-      mesh(slots, level_zero(settings)),
+      mesh(slots, level_zero(settings, tables.window)),
       slots_(slots),
       make_(slots.device),
       tables_(tables),
@@ -94,23 +90,23 @@ DeviceStencil FmmMemory::stencil() const {
   const auto below = std::partition_point(pairs.begin(), pairs.end(),
                                           [](const StencilPair& pair) { return pair.x < 0; });
   return {shape_,
+          tables_.fit.orthogonal(),
           rows_.data(),
           static_cast<int>(rows_.size()),
           pairs_.data(),
           static_cast<int>(pairs.size()),
           static_cast<int>(below - pairs.begin()),
-          tables_.fit.orthogonal(),
           values_.data()};
 }
 
 DeviceStencil FmmMemory::of_pairs() const {
   return {tables_.of_pairs.shape,
+          false,
           pair_rows_.data(),
           static_cast<int>(pair_rows_.size()),
           nullptr,
           0,
           0,
-          false,
           pair_values_.data()};
 }
 
@@ -131,9 +127,9 @@ RestrictCharges FmmMemory::restrict_charges(GridRange planes) {
   return {levels, window(), planes.first, planes.count, mesh.charges.data(), charges.data()};
 }
 
-SumUpperLevels FmmMemory::sum_upper_levels(Energies energies) {
-  return {levels,     window(),       stencil(),         waves_.data(),
-          of_pairs(), charges.data(), potential_.data(), energy(energies)};
+SumUpperLevels FmmMemory::sum_upper_levels(GridRange planes, Energies energies) {
+  return {levels,        window(),   planes.first,   planes.count,      stencil(),
+          waves_.data(), of_pairs(), charges.data(), potential_.data(), energy(energies)};
 }
 
 ConvolveLevel FmmMemory::convolve_level(GridRange planes, Energies energies) {

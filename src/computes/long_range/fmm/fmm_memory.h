@@ -22,7 +22,7 @@ class FmmMemory {
   bool follows_atoms() const { return follows_atoms_; }
   FindWindow find_window(double margin);
   RestrictCharges restrict_charges(GridRange planes);
-  SumUpperLevels sum_upper_levels(Energies energies);
+  SumUpperLevels sum_upper_levels(GridRange planes, Energies energies);
   ConvolveLevel convolve_level(GridRange planes, Energies energies);
   ProlongPotential prolong_potential(GridRange planes, Energies energies);
   Int3 reach() const { return shape_.reach; }  // of the stencil

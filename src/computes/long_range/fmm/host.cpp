@@ -6,24 +6,26 @@
 
 #include "computes/long_range/fmm/find_window.h"
 #include "computes/long_range/fmm/host_kernels.h"
+#include "computes/long_range/fmm/upper_planes.h"
 #include "device/host/kernels.h"
 #include "math/fixed.h"
 
 namespace quiltmd {
 namespace {
 
-// All planes of the window.
+// The potential of planes, and the virial of all.
 void convolve_with(const SumUpperLevels& op, const DeviceStencil& stencil, int level,
-                   ThreadGroup& threads) {
+                   const std::vector<GridRange>& planes, ThreadGroup& threads) {
   const FmmLevels& levels = op.levels;
   const LevelWindow window(levels, op.window, level);
-  const StencilSweep sweep{window,
-                           stencil,
-                           {0, window.count.x},
-                           op.charges + levels.begin(level),
-                           std::ldexp(1.0f, -level)};
-  convolve_charges(sweep, op.potential + levels.begin(level), threads);
-  if (op.energy) add_virial(sweep, op.energy, threads);
+  const auto sweep = [&](GridRange places) {
+    const int32_t* const charges = op.charges + levels.begin(level);
+    return StencilSweep{window, stencil, places, charges, std::ldexp(1.0f, -level)};
+  };
+  for (const GridRange range : planes)
+    for (const GridRange places : window.places_of(range))
+      convolve_charges(sweep(places), op.potential + levels.begin(level), threads);
+  if (op.energy) add_virial(sweep({0, window.count.x}), op.energy, threads);
 }
 
 void sum_waves(const SumUpperLevels& op) {
@@ -66,17 +68,23 @@ void restrict_charges(const RestrictCharges& op, ThreadGroup& threads) {
 
 void sum_upper_levels(const SumUpperLevels& op, ThreadGroup& threads) {
   const FmmLevels& levels = op.levels;
+  if (op.count == 0 && !op.energy) return;
+  const auto planes = upper_planes(levels, {op.first, op.count});
+  const auto planes_of = [&](int level) -> const std::vector<GridRange>& {
+    return planes[static_cast<size_t>(level)];
+  };
   for (int l = 1; l < levels.count; ++l)
     restrict_planes(op.charges + levels.begin(l), {levels, op.window, l}, levels.order,
                     op.charges + levels.begin(l + 1), {0, levels.points(l + 1).x}, threads);
   if (levels.is_open())
-    convolve_with(op, op.of_pairs, levels.count, threads);
+    convolve_with(op, op.of_pairs, levels.count, planes_of(levels.count), threads);
   else
     sum_waves(op);
   for (int l = levels.count - 1; l >= 1; --l) {
-    convolve_with(op, op.stencil, l, threads);
-    prolong_planes(op.potential + levels.begin(l + 1), {levels, op.window, l}, levels.order,
-                   {0, levels.points(l).x}, op.potential + levels.begin(l), threads);
+    convolve_with(op, op.stencil, l, planes_of(l), threads);
+    for (const GridRange range : planes_of(l))
+      prolong_planes(op.potential + levels.begin(l + 1), {levels, op.window, l}, levels.order,
+                     range, op.potential + levels.begin(l), threads);
   }
 }
 

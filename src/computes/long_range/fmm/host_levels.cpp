@@ -26,7 +26,7 @@ inline Sum refined(Value value) {
 }
 
 // Planes of a coarse grid from those of the fine one, dimension by dimension, in integers: the weights add up to
-// 2^(3 Order), 2^24 at most, so sums need 55 bits.
+// 2^30 at most, so sums need 61 bits.
 template <int Order>
 class Restriction {
  public:
@@ -36,7 +36,7 @@ class Restriction {
         none_(static_cast<size_t>(two.fine.points.z), 0),
         plane_(static_cast<size_t>(two.fine.count.y) * static_cast<size_t>(two.fine.count.z)),
         no_sums_(static_cast<size_t>(two.fine.count.z), 0),
-        row_(static_cast<size_t>(2 * two.coarse.count.z + Order - 1)) {}
+        row_(static_cast<size_t>(2 * (two.coarse.count.z - 1) + Refinement<Order>::kPoints)) {}
 
   void make_plane(int x, int32_t* coarse) {
     sum_planes(two_.coarse.place_below(two_.fine, 0, x));

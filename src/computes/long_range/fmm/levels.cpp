@@ -16,8 +16,9 @@ namespace {
 constexpr int64_t kTopPoints = 2000;
 constexpr int kLeastTopEdge = 4;
 constexpr int64_t kMostTopWaves = 2048;  // of a GPU, whose work grows with their square
-// Charges of an open cell are on half of a grid and, spread by splines of all levels, on `order` + 1 points more.
-int least_open_top_edge(int order) { return 2 * (order + 1); }
+// Charges of an open cell are on half of a grid and, spread by windows of all levels, on as many points more as a
+// window has children.
+int least_open_top_edge(int order) { return 2 * children_of(order); }
 
 Boundaries boundaries_of(const NonbondedSettings& settings) {
   return settings.has_open_grid() ? Boundaries::kOpen : Boundaries::kPeriodic;

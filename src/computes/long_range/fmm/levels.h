@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The levels of the fast multipole method: a dual-space multilevel splitting of 1/r (Jiang and Greengard,
-// arXiv:2308.00292) on uniform grids of B-splines (Hardy et al., J. Chem. Phys. 144, 114112 (2016)).
+// arXiv:2308.00292) on uniform grids of windows such as B-splines (Hardy et al., J. Chem. Phys. 144, 114112 (2016)).
 //   1/r = rest + D_0 + D_1 + ... + D_(L-1) + S_L,  S_l the smooth part of the split for the cutoff 2^l r_c,
 //   D_l = S_l - S_(l+1) = 2^-l D_0(r/2^l), zero beyond 2^(l+1) r_c.
 // Level l has a grid with 2^l times the spacing, so that one stencil serves all levels.
@@ -87,17 +87,21 @@ class LevelSeries {
   double z_per_m2_, end_;
 };
 
+// Windows half as wide, on neighbouring points, of which one of a level above is the sum.
+QMD_HD constexpr int children_of(int order) { return order == 5 ? 8 : order + 1; }
+
 // The grids: each has half as many points along an edge as the one below it; the last has no stencil but a sum
 // over wave vectors, or in an open cell over all pairs of points. An open cell is periodic (decomposition/
 // open_box.h), and so are its grids; but of each only a window has charges, which meet no image.
 struct FmmLevels {
   Int3 grid;      // of level 0
-  int order;      // of splines
+  int order;      // of windows
   int count = 0;  // of stencils: the number of the top level; none where the grid cannot be halved
   Boundaries boundaries;
 
   FmmLevels(Int3 points, int spline_order, Boundaries at);
   explicit FmmLevels(const NonbondedSettings& settings);
+  QMD_HD int children() const { return children_of(order); }
   QMD_HD bool is_open() const { return boundaries == Boundaries::kOpen; }
   QMD_HD Int3 points(int level) const {
     return {grid.x >> level, grid.y >> level, grid.z >> level};
@@ -114,20 +118,24 @@ struct FmmLevels {
   }
 };
 
-// A spline of level l is the sum of `Order` + 1 splines of level l - 1: M_p(x) = sum over j of
-// weight(j) M_p(2x - j)/scale.
+// A window of level l is the sum of windows of level l - 1: w(x) = sum over j of weight(j) w(2x - j)/scale. For
+// B-splines, of order 4, 6 and 8, the weights are binomial coefficients. Windows of order 5 are made for theirs
+// (stencil.h).
 template <int Order>
 struct Refinement {
-  static constexpr int kPoints = Order + 1;
-  static constexpr int kParents = Order / 2 + 1;  // the most that a point contributes to
-  static constexpr int kBits = Order - 1;
+  static constexpr int kPoints = children_of(Order);
+  static constexpr int kParents = (kPoints + 1) / 2;  // the most that a point contributes to
+  static constexpr int kBits = Order == 5 ? 9 : Order - 1;
   static constexpr int kScale = 1 << kBits;
 
-  // The binomial coefficient, 0 beyond the last. Written out: compilers for GPUs leave a loop as it is.
+  // 0 beyond the last. Written out: compilers for GPUs leave a loop as it is.
   QMD_HD static constexpr int weight(int j) {
-    constexpr int kSecond = Order * (Order - 1) / 2, kThird = kSecond * (Order - 2) / 3;
-    const int k = 2 * j <= Order ? j : Order - j;
-    if (k < 2) return k < 0 ? 0 : (k == 0 ? 1 : Order);
+    constexpr bool kIsSpline = Order != 5;
+    constexpr int kFirst = kIsSpline ? Order : 46;
+    constexpr int kSecond = kIsSpline ? Order * (Order - 1) / 2 : 169;
+    constexpr int kThird = kIsSpline ? kSecond * (Order - 2) / 3 : 295;
+    const int k = 2 * j < kPoints ? j : kPoints - 1 - j;
+    if (k < 2) return k < 0 ? 0 : (k == 0 ? (kIsSpline ? 1 : 2) : kFirst);
     return k == 2 ? kSecond : (k == 3 ? kThird : kThird * (Order - 3) / 4);
   }
 };

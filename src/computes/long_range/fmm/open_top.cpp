@@ -27,14 +27,14 @@ Lattice periods(const Lattice& steps, Int3 n) {
 // Influence function and its derivatives by strain at the waves of a period of n points, [part][x][y][half z].
 class Spectrum {
  public:
-  Spectrum(const LevelKernels& kernels, double range, const Lattice& steps, Int3 n, int order)
+  Spectrum(const LevelKernels& kernels, double range, const Lattice& steps, Int3 n,
+           const MeshWindow& window)
       : n_(n), waves_(static_cast<size_t>(n.x) * static_cast<size_t>(n.y * (n.z / 2 + 1))) {
     for (auto& part : parts_) part.resize(waves_);
     const ReciprocalSteps reciprocal(periods(steps, n));
     const double point = reciprocal.volume / n.x / n.y / n.z;
     std::vector<double> moduli[3];
-    for (int d = 0; d < 3; ++d)
-      moduli[d] = window_moduli(Moduli::kLeastSquares, n[d], MeshWindow::bspline(order));
+    for (int d = 0; d < 3; ++d) moduli[d] = window_moduli(Moduli::kLeastSquares, n[d], window);
     size_t at = 0;
     for (int i = 0; i < n.x; ++i)
       for (int j = 0; j < n.y; ++j)
@@ -76,7 +76,7 @@ class Spectrum {
 }  // namespace
 
 WideStencil open_top(const LevelKernels& kernels, double cutoff, const Lattice& steps,
-                     const FmmLevels& levels) {
+                     const FmmLevels& levels, const MeshWindow& window) {
   const Int3 points = levels.points(levels.count);
   WideStencil wide;
   Vec3d farthest{};
@@ -94,7 +94,7 @@ WideStencil open_top(const LevelKernels& kernels, double cutoff, const Lattice& 
     n[d] = static_cast<int>(pocketfft::detail::util::good_size_real(
         static_cast<size_t>(points[d]) + static_cast<size_t>(std::ceil(beyond))));
   }
-  const Spectrum spectrum(kernels, range, steps, n, levels.order);
+  const Spectrum spectrum(kernels, range, steps, n, window);
   const Int3 reach = wide.shape.reach;
   for (int x = -reach.x; x <= reach.x; ++x)
     for (int y = -reach.y; y <= reach.y; ++y)

@@ -8,6 +8,7 @@
 
 #include "computes/long_range/fmm/fit.h"
 #include "computes/long_range/fmm/operations.h"
+#include "computes/long_range/pme/mesh_window.h"
 
 namespace quiltmd {
 
@@ -21,6 +22,6 @@ struct WideStencil {
 // error (see stencil.h). The smooth part is cut off at a distance beyond the grid, so that a transform of finite
 // length has its values without any image (Vico, Greengard and Ferrando, J. Comput. Phys. 323, 191 (2016)).
 WideStencil open_top(const LevelKernels& kernels, double cutoff, const Lattice& steps,
-                     const FmmLevels& levels);
+                     const FmmLevels& levels, const MeshWindow& window);
 
 }  // namespace quiltmd

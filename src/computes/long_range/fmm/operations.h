@@ -41,12 +41,12 @@ struct StencilPair {
 // The stencil in device memory: its numbers for potentials (1/nm), and for the virial its derivatives.
 struct DeviceStencil {
   StencilShape shape;
+  bool is_even;  // in x: the numbers for potentials at x and -x are equal
   const StencilRow* rows;
   int row_count;
   const StencilPair* pairs;  // ordered by x
   int pair_count;
   int pairs_below;      // of these, with x < 0
-  bool is_even;         // in x: the numbers for potentials at x and -x are equal
   const float* values;  // [1 + Symmetric::kParts][table]
 
   void memory(MemoryUses& uses, Access access) const {
@@ -148,12 +148,13 @@ struct RestrictCharges {
   }
 };
 
-// From charges of level 1 to its potential, with that of all levels above; the virial of these where `energy`
-// is not null.
+// From charges of level 1 to its potential, with that of all levels above, where planes [first, first + count) of
+// level 0 need it; a GPU makes all of it. The virial of these levels where `energy` is not null.
 struct SumUpperLevels {
   static constexpr const char* kName = "sum_upper_levels";
   FmmLevels levels;
   const FmmWindow* window;
+  int first, count;
   DeviceStencil stencil;
   const TopWave* waves;    // in a periodic box
   DeviceStencil of_pairs;  // of the points of the top level, in a periodic box on a GPU

@@ -81,7 +81,12 @@ void add_prolonged(Grid& coarse, Grid& fine) {
 class Sum {
  public:
   Sum(const NonbondedSettings& settings, const Box& box)
-      : series_(settings), levels_(settings), box_(box), stencil_(stencil_of(settings, box)) {
+      : series_(settings),
+        levels_(settings),
+        window_(level_window(settings, box)),
+        box_(box),
+        stencil_(stencil_fit(settings, window_, box)
+                     .at(series_.kernels(), lattice_of(box, settings.grid))) {
     for (const StencilPoint& point : stencil_) reach_ = std::max(reach_, point.at.z);
   }
 
@@ -109,11 +114,6 @@ class Sum {
     for (size_t i = 0; i < above.values.size(); ++i)
       energy += 0.5 * charges.values[i] * above.values[i];
     return above;
-  }
-
-  static std::vector<StencilPoint> stencil_of(const NonbondedSettings& settings, const Box& box) {
-    const LevelSeries series(settings);
-    return stencil_fit(settings, box).at(series.kernels(), lattice_of(box, settings.grid));
   }
 
   // Convolution with the values of the stencil, and with its derivatives for the virial.
@@ -152,7 +152,8 @@ class Sum {
   }
 
   Grid top(const Grid& charges) {
-    const std::vector<TopWave> waves = top_waves(series_.kernels(), levels_, box_, stencil_);
+    const std::vector<TopWave> waves =
+        top_waves(series_.kernels(), levels_, window_, box_, stencil_);
     Grid result(charges.n);
     virial += sum_over_waves(charges.n, waves.data(), charges.values, result.values);
     return result;
@@ -160,6 +161,7 @@ class Sum {
 
   LevelSeries series_;
   FmmLevels levels_;
+  MeshWindow window_;
   Box box_;
   std::vector<StencilPoint> stencil_;
   int reach_ = 0;  // of the stencil along z
@@ -191,7 +193,7 @@ void reference_fmm(const System& system, const NonbondedSettings& settings, cons
   if (settings.has_open_grid()) return sum_open(system, settings, positions, out);
   const Int3 n = settings.grid;
   check_fmm_grid(settings.order, n);
-  const MeshWindow window = MeshWindow::bspline(settings.order);
+  const MeshWindow window = level_window(settings, box);
   Grid charges(n);
   std::vector<Footprint> footprints;
   for (size_t a = 0; a < positions.size(); ++a) {

@@ -31,10 +31,9 @@ constexpr double kCutoffs = 2.6, kWaves = 0.47;
 struct Window {
   double own = 0, sum = 0, first = 0, second = 0;
 
-  Window(double theta, int order) {
+  Window(double theta, const MeshWindow& window) {
     for (int k = -kAliases; k <= kAliases; ++k) {
-      const double at = theta + 2 * kPi * k, half = 0.5 * at;
-      const double w2 = half == 0 ? 1 : std::pow(std::sin(half) / half, 2 * order);
+      const double at = theta + 2 * kPi * k, w = window.transform(at), w2 = w * w;
       if (k == 0) own = w2;
       sum += w2;
       first += w2 * at;
@@ -66,9 +65,9 @@ FitSample sample_at(const ReciprocalSteps& reciprocal, const std::vector<Window>
 }
 
 // Waves of a zone, of which symmetry leaves an eighth or half.
-std::vector<FitSample> samples_of(const Lattice& steps, int n, int order) {
+std::vector<FitSample> samples_of(const Lattice& steps, int n, const MeshWindow& window) {
   std::vector<Window> windows;
-  for (int wave = 0; 2 * wave <= n; ++wave) windows.emplace_back(2 * kPi * wave / n, order);
+  for (int wave = 0; 2 * wave <= n; ++wave) windows.emplace_back(2 * kPi * wave / n, window);
   const ReciprocalSteps reciprocal(steps);
   const bool orthogonal = is_orthogonal(steps);
   const auto is_own_mirror = [n](int i) { return i == 0 || 2 * i == n; };
@@ -164,6 +163,11 @@ int samples_for(const std::vector<Int3>& points) {
                   2 * ((3 * reach + 1) / 2));  // fewer would leave waves between them free
 }
 
+// Steps of level 0 for which the stencil and the windows are made.
+Lattice lattice_of_stencil(const NonbondedSettings& settings, const Box& box) {
+  return lattice_of(settings.stencil_box.ax > 0 ? settings.stencil_box : box, settings.grid);
+}
+
 std::vector<double> angles_of(int n) {
   std::vector<double> table(2 * static_cast<size_t>(n));
   for (int k = 0; k < n; ++k) {
@@ -230,15 +234,27 @@ bool is_orthogonal(const Lattice& a) {
   return dot(a[0], a[1]) == 0 && dot(a[0], a[2]) == 0 && dot(a[1], a[2]) == 0;
 }
 
-StencilFit stencil_fit(const NonbondedSettings& settings, const Box& box) {
-  const Lattice steps =
-      lattice_of(settings.stencil_box.ax > 0 ? settings.stencil_box : box, settings.grid);
-  return StencilFit(steps, stencil_radius(settings, steps), settings.order);
+MeshWindow level_window(const NonbondedSettings& settings, const Box& box) {
+  if (settings.order != 5) return MeshWindow::bspline(settings.order);
+  using Children = Refinement<5>;
+  std::array<int, Children::kPoints> weights{};
+  for (int j = 0; j < Children::kPoints; ++j) weights[static_cast<size_t>(j)] = Children::weight(j);
+  double spacing = settings.open_spacing;
+  if (spacing == 0)
+    for (const Vec3d step : lattice_of_stencil(settings, box))
+      spacing = std::max(spacing, norm(step));
+  return MeshWindow::refining(weights, *ewald_split(settings), spacing);
 }
 
-StencilFit::StencilFit(const Lattice& steps, double radius, int order)
+StencilFit stencil_fit(const NonbondedSettings& settings, const MeshWindow& window,
+                       const Box& box) {
+  const Lattice steps = lattice_of_stencil(settings, box);
+  return StencilFit(steps, stencil_radius(settings, steps), window);
+}
+
+StencilFit::StencilFit(const Lattice& steps, double radius, const MeshWindow& window)
     : points(points_within(steps, radius)),
-      samples(samples_of(steps, samples_for(points), order)),
+      samples(samples_of(steps, samples_for(points), window)),
       rows(rows_of(samples)),
       angles_(angles_of(samples_for(points))) {
   const Moments moments(samples, angles().n, is_orthogonal(steps));

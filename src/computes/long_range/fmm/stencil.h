@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "computes/long_range/fmm/fit.h"
+#include "computes/long_range/pme/mesh_window.h"
 
 namespace quiltmd {
 
@@ -25,11 +26,11 @@ bool is_orthogonal(const Lattice& steps);
 
 class Moments;
 
-// The fit with points within `radius` (nm) and weights of one lattice, for splines of an order.
+// The fit with points within `radius` (nm) and weights of one lattice, for a window.
 class StencilFit {
  public:
   // Throws Error where the grid is too fine.
-  StencilFit(const Lattice& steps, double radius, int order);
+  StencilFit(const Lattice& steps, double radius, const MeshWindow& window);
 
   // The stencil of a lattice, ordered by x, y and z.
   std::vector<StencilPoint> at(const LevelKernels& kernels, const Lattice& steps) const;
@@ -57,7 +58,12 @@ class StencilFit {
   std::vector<double> angles_;
 };
 
+// The window of all levels, each in units of its own spacing; `box` as in stencil_fit(). Of order 5: of least
+// aliasing among those that are the sums of their children, nearly (long_range/pme/mesh_window.h); others are
+// B-splines.
+MeshWindow level_window(const NonbondedSettings& settings, const Box& box);
+
 // The fit for the settings; `box` is the box of the stencil if the settings have none.
-StencilFit stencil_fit(const NonbondedSettings& settings, const Box& box);
+StencilFit stencil_fit(const NonbondedSettings& settings, const MeshWindow& window, const Box& box);
 
 }  // namespace quiltmd

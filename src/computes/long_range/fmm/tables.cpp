@@ -40,15 +40,17 @@ std::vector<StencilPair> pairs_of(const StencilShape& shape, const std::vector<S
 FmmTables::FmmTables(const NonbondedSettings& settings, const Box& box)
     : levels(settings),
       series(settings),
-      fit(stencil_fit(settings, box)),
-      moduli(top_moduli(levels)) {
+      window(level_window(settings, box)),
+      fit(stencil_fit(settings, window, box)),
+      moduli(top_moduli(levels, window)) {
   for (const Int3 p : fit.points)
     for (int d = 0; d < 3; ++d) shape.reach[d] = std::max(shape.reach[d], std::abs(p[d]));
   rows = rows_of(shape, fit.points);
   pairs = pairs_of(shape, rows);
   for (const FitFamily& family : fit.families) add_unknowns(family);
   if (levels.is_open()) {
-    of_pairs = open_top(series.kernels(), settings.cutoff, lattice_of(box, settings.grid), levels);
+    of_pairs =
+        open_top(series.kernels(), settings.cutoff, lattice_of(box, settings.grid), levels, window);
   } else {
     const Int3 top = levels.points(levels.count);
     of_pairs.shape.reach = {top.x - 1, top.y - 1, top.z - 1};

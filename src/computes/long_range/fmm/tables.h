@@ -14,6 +14,7 @@ namespace quiltmd {
 struct FmmTables {
   FmmLevels levels;
   LevelSeries series;
+  MeshWindow window;
   StencilFit fit;
   std::vector<FitUnknown> unknowns;
   std::vector<FitImage> images;

@@ -11,21 +11,21 @@
 
 namespace quiltmd {
 
-std::vector<double> top_moduli(const FmmLevels& levels) {
+std::vector<double> top_moduli(const FmmLevels& levels, const MeshWindow& window) {
   const Int3 points = levels.points(levels.count);
   std::vector<double> all;
   for (int d = 0; d < 3; ++d) {
-    const std::vector<double> own =
-        window_moduli(Moduli::kLeastSquares, points[d], MeshWindow::bspline(levels.order));
+    const std::vector<double> own = window_moduli(Moduli::kLeastSquares, points[d], window);
     all.insert(all.end(), own.begin(), own.end());
   }
   return all;
 }
 
-std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
+std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels,
+                               const MeshWindow& window, const Box& box,
                                const std::vector<StencilPoint>& stencil) {
   const Int3 n = levels.points(levels.count);
-  const std::vector<double> moduli = top_moduli(levels);
+  const std::vector<double> moduli = top_moduli(levels, window);
   const auto modulus = [&](int place) { return moduli[static_cast<size_t>(place)]; };
   std::vector<TopWave> waves;
   for (int i = 0; i < n.x; ++i)

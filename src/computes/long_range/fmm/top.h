@@ -40,9 +40,10 @@ QMD_HD double mean_of_levels(const FmmLevels& levels) {
 }
 
 // The moduli of the windows of the top level, by dimension.
-std::vector<double> top_moduli(const FmmLevels& levels);
+std::vector<double> top_moduli(const FmmLevels& levels, const MeshWindow& window);
 // Waves of the grid of the top level, in the layout of a real transform.
-std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels, const Box& box,
+std::vector<TopWave> top_waves(const LevelKernels& kernels, const FmmLevels& levels,
+                               const MeshWindow& window, const Box& box,
                                const std::vector<StencilPoint>& stencil);
 
 // From charges on a grid of n points to their potential (1/nm), [x][y][z]; the virial, of a unit Coulomb

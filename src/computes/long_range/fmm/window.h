@@ -32,7 +32,7 @@ class LevelWindow {
     for (int l = 0; l < level; ++l) {
       for (int d = 0; d < 3; ++d) {
         const int last = half(first_[d] + count[d] - 1);
-        first_[d] = half(first_[d] - levels.order + 1);
+        first_[d] = half(first_[d] - levels.children() + 2);
         count[d] = last - first_[d] + 1;
       }
       take_all_of_most(levels.points(l + 1));

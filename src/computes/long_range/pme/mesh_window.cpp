@@ -134,6 +134,43 @@ std::vector<std::vector<Real>> aliasing(const std::vector<Pieces>& windows, cons
   return sums;
 }
 
+// The sum of the windows with the transform 1 at zero for which a quadratic form is least.
+Pieces least(const std::vector<Pieces>& windows, std::vector<std::vector<Real>> form) {
+  const std::vector<Real> means = transforms(windows, 0);
+  const std::vector<Real> share = solve(std::move(form), means);
+  Real mean = 0;
+  for (size_t w = 0; w < windows.size(); ++w) mean += share[w] * means[w];
+  Pieces pieces(windows[0].size());
+  for (size_t w = 0; w < windows.size(); ++w)
+    for (size_t j = 0; j < pieces.size(); ++j)
+      for (size_t d = 0; d < pieces[j].size(); ++d)
+        pieces[j][d] += static_cast<double>(share[w] / mean * windows[w][j][d]);
+  return pieces;
+}
+
+// The square of what `weights` miss of each window, for products of two of the windows, as much as it counts.
+constexpr Real kRefinement = 30;
+void add_refinement(const std::vector<Pieces>& windows, std::span<const int> weights,
+                    const EwaldSplit& split, double spacing, std::vector<std::vector<Real>>& sums) {
+  const double end = std::min(0.5, spacing * std::sqrt(split.fitted_transform().end));
+  const Real middle = 0.5L * static_cast<Real>(weights.size() - 1);
+  for (int n = 0; n < kPhases; ++n) {
+    const double m = end * (n + 0.5) / kPhases / spacing, theta = 2 * kPi * m * spacing;
+    Real wave = 0, all = 0;
+    for (size_t j = 0; j < weights.size(); ++j) {
+      wave += weights[j] * std::cos(0.5L * theta * (static_cast<Real>(j) - middle));
+      all += weights[j];
+    }
+    const std::vector<Real> own = transforms(windows, theta);
+    std::vector<Real> missed = transforms(windows, 0.5L * theta);
+    for (size_t w = 0; w < own.size(); ++w) missed[w] = own[w] - wave / all * missed[w];
+    const double size = split.transform(m * m).value;
+    const Real factor = kRefinement * size * size;
+    for (size_t i = 0; i < own.size(); ++i)
+      for (size_t j = 0; j < own.size(); ++j) sums[i][j] += factor * missed[i] * missed[j];
+  }
+}
+
 }  // namespace
 
 // Recursion: M_k(x) = (x M_(k-1)(x) + (k - x) M_(k-1)(x - 1))/(k - 1), from M_2 on.
@@ -153,21 +190,19 @@ MeshWindow MeshWindow::bspline(int order) {
   return MeshWindow(pieces);
 }
 
-// The least of a quadratic form under a linear condition.
 MeshWindow MeshWindow::least_aliasing(int order, const EwaldSplit& split, double spacing) {
   if (order != 4 && order != 5)
     throw Error("windows of least aliasing have order 4 or 5, not " + std::to_string(order));
   const std::vector<Pieces> windows = smooth_windows(order);
-  const std::vector<Real> means = transforms(windows, 0);
-  const std::vector<Real> share = solve(aliasing(windows, split, spacing), means);
-  Real mean = 0;
-  for (size_t w = 0; w < windows.size(); ++w) mean += share[w] * means[w];
-  Pieces pieces(static_cast<size_t>(order));
-  for (size_t w = 0; w < windows.size(); ++w)
-    for (size_t j = 0; j < pieces.size(); ++j)
-      for (size_t d = 0; d < pieces[j].size(); ++d)
-        pieces[j][d] += static_cast<double>(share[w] / mean * windows[w][j][d]);
-  return MeshWindow(pieces);
+  return MeshWindow(least(windows, aliasing(windows, split, spacing)));
+}
+
+MeshWindow MeshWindow::refining(std::span<const int> weights, const EwaldSplit& split,
+                                double spacing) {
+  const std::vector<Pieces> windows = smooth_windows(5);
+  std::vector<std::vector<Real>> form = aliasing(windows, split, spacing);
+  add_refinement(windows, weights, split, spacing, form);
+  return MeshWindow(least(windows, std::move(form)));
 }
 
 double MeshWindow::weight(int j, double t) const {

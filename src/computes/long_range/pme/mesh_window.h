@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -52,6 +53,12 @@ class MeshWindow {
   static MeshWindow bspline(int order);
   // `spacing`: of the grid, nm. Throws Error for an order that kernels do not have.
   static MeshWindow least_aliasing(int order, const EwaldSplit& split, double spacing);
+
+  // Of the same windows of order 5 the one that is also nearly the sum of windows half as wide, on neighbouring points,
+  // with `weights`, which are symmetric: to the integral is added
+  //   30 times that of s(theta)^2 (w(theta) - c(theta/2) w(theta/2))^2,
+  // c the transform of the weights, c(0) = 1.
+  static MeshWindow refining(std::span<const int> weights, const EwaldSplit& split, double spacing);
 
   int order() const { return static_cast<int>(pieces_.size()); }
   // Weight j and its derivative by t.
