@@ -63,9 +63,9 @@ def test_energies_of_states_and_derivatives(intramolecular: str, ends: str) -> N
         for one in (gpu, cpu):
             one.set_conditions(lambda_coulomb=coulomb, lambda_vdw=vdw)
         found = gpu.state_energies()
-        np.testing.assert_allclose(found, expected - expected[number], atol=1e-3)
-        np.testing.assert_allclose(found, cpu.state_energies(), atol=1e-3)
-        np.testing.assert_allclose(gpu.dhdl(), cpu.dhdl(), rtol=2e-5, atol=1e-3)
+        np.testing.assert_allclose(found, expected - expected[number], atol=2e-4)
+        np.testing.assert_allclose(found, cpu.state_energies(), atol=2e-4)
+        np.testing.assert_allclose(gpu.dhdl(), cpu.dhdl(), rtol=1e-6, atol=4e-4)
         by = (step, 0.0) if vdw == 0 else (0.0, step)
         slope = energy(coulomb + by[0], vdw + by[1]) - energy(coulomb - by[0], vdw - by[1])
         assert gpu.dhdl()[int(vdw > 0)] == pytest.approx(slope / (2 * step), rel=2e-5)
@@ -82,8 +82,8 @@ def test_soft_cores(form: str) -> None:
     for number, (coulomb, vdw) in enumerate(TOGETHER):
         for one in (gpu, cpu):
             one.set_conditions(lambda_coulomb=coulomb, lambda_vdw=vdw)
-        np.testing.assert_allclose(gpu.state_energies(), energies - energies[number], atol=3e-4)
-        np.testing.assert_allclose(gpu.dhdl(), cpu.dhdl(), rtol=2e-5, atol=1e-3)
+        np.testing.assert_allclose(gpu.state_energies(), energies - energies[number], atol=1e-4)
+        np.testing.assert_allclose(gpu.dhdl(), cpu.dhdl(), rtol=1e-6, atol=1e-4)
         forces = found[number][1]
         assert np.abs(gpu.forces() - forces)[:LENGTH].max() < 5e-3
         assert relative_error(gpu.forces(), forces) < 2e-5

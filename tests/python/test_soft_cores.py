@@ -19,7 +19,8 @@ from quiltmd.description.decoupling import at_lambdas
 from quiltmd.description.soft_cores import FORMS
 
 pytestmark = pytest.mark.filterwarnings("ignore:a cutoff of 0.7 nm")
-STATES = [(0.0, 0.0), (0.2, 0.2), (0.5, 0.7), (0.9, 0.9), (1.0, 1.0)]
+STATES = [(k / 10, k**2 / 100) for k in range(11)]
+HERE = 6  # of the states, where the core is
 KAPPA, CUTOFF, LEAST_SIGMA = 5.6, 0.7, 0.3
 
 # Written apart from the core, from the equations of docs/theory/alchemy.md. `q` is the product of
@@ -80,6 +81,14 @@ def by_openmm(
     return energy_and_forces(made, state.positions)
 
 
+def moved_solute(moved: float) -> tuple[quiltmd.System, quiltmd.State]:
+    """The molecule in water, moved so far, perhaps onto atoms of the water."""
+    plain, state = solute_in_water()
+    positions = np.array(state.positions)
+    positions[:LENGTH] += moved
+    return plain, quiltmd.State.start(plain, positions, state.box)
+
+
 def decoupled(plain: Any, form: str, **others: Any) -> quiltmd.System:
     """A molecule that vanishes, charges and van der Waals interactions together."""
     return softened(plain, form, STATES, **others)
@@ -95,10 +104,7 @@ def of_states(system: Any, state: Any, nonbonded: Any) -> tuple[Any, Any]:
 @pytest.mark.parametrize("form", FORMS)
 def test_energies_and_forces_are_those_of_openmm(form: str, moved: float) -> None:
     """Differences between states: to 1e-4 kJ/mol, or to 1e-7 where atoms are on others."""
-    plain, state = solute_in_water()
-    positions = np.array(state.positions)
-    positions[:LENGTH] += moved
-    state = quiltmd.State.start(plain, positions, state.box)
+    plain, state = moved_solute(moved)
     nonbonded = settings(state, pme_grid=(64,) * 3, pme_alpha=KAPPA, dispersion_correction=False)
     energies, forces = of_states(decoupled(plain, form), state, nonbonded)
     theirs = [by_openmm(plain, state, form, one) for one in STATES]
@@ -114,23 +120,29 @@ def test_energies_and_forces_are_those_of_openmm(form: str, moved: float) -> Non
     assert np.ptp(energies) > (1000 if moved else 5)
 
 
+@pytest.mark.parametrize("moved", [0.0, 0.12], ids=["apart", "close"])
 @pytest.mark.parametrize("form", FORMS)
-def test_the_core_has_energies_of_all_states_derivatives_and_forces(form: str) -> None:
-    plain, state = solute_in_water()
-    system, nonbonded = decoupled(plain, form, state=2), settings(state)
+def test_the_core_has_energies_of_all_states_derivatives_and_forces(
+    form: str, moved: float
+) -> None:
+    """Derivatives to 1e-6 by charges, and 2e-5 kJ/mol of the mesh, else to 1e-7."""
+    plain, state = moved_solute(moved)
+    system, nonbonded = decoupled(plain, form, state=HERE), settings(state)
     simulation = quiltmd.Simulation(system, state, nonbonded, device="cpu", ranks=1, threads=1)
     energies, forces = of_states(system, state, nonbonded)
-    np.testing.assert_allclose(simulation.state_energies(), energies - energies[2], atol=2e-4)
-    assert np.abs(simulation.forces() - forces[2])[:LENGTH].max() < 2e-3
-    for which, step in ((0, 0.01), (1, 1e-4)):
-        ends = []
-        for sign in (-1, 1):
-            here = np.array(STATES[2])
-            here[which] += sign * step
-            there = at_lambdas(system, *here)
-            ends.append(quiltmd.reference(there, state, nonbonded)[0]["potential"])
-        slope = (ends[1] - ends[0]) / (2 * step)
-        assert simulation.dhdl()[which] == pytest.approx(slope, rel=1e-5, abs=1e-3)
+    np.testing.assert_allclose(simulation.state_energies(), energies - energies[HERE], atol=3e-5)
+    assert np.abs(simulation.forces() - forces[HERE])[:LENGTH].max() < 2e-3
+
+    def energy(which: int, step: float) -> float:
+        lambdas = np.array(STATES[HERE])
+        lambdas[which] += step
+        there = at_lambdas(system, *lambdas)
+        return float(quiltmd.reference(there, state, nonbonded)[0]["potential"])
+
+    for which, relative, beside in ((0, 1e-6, 2e-5), (1, 1e-7, 1e-6)):
+        near, far = (energy(which, h) - energy(which, -h) for h in (1e-3, 2e-3))
+        slope = (8 * near - far) / 12e-3
+        assert simulation.dhdl()[which] == pytest.approx(slope, rel=relative, abs=beside)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -164,7 +176,7 @@ def test_parameters_have_a_range_in_each_form() -> None:
 @pytest.mark.parametrize("form", [name for name in FORMS if name != "beutler"])
 def test_any_number_of_ranks_gives_the_same_bits(form: str) -> None:
     plain, state = solute_in_water()
-    system = decoupled(plain, form, state=2)
+    system = decoupled(plain, form, state=HERE)
     found = []
     for ranks in (1, 3):
         simulation = quiltmd.Simulation(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an alchemical atom has with another: written once, for hosts and GPUs.
 //
-// Positions are those of the kernels of pairs, in single precision from the patch's centre: proxies of atoms
-// without bonded terms have no more of them. Whatever is made of them is in double precision.
+// Positions are exact, and whatever is made of them is in double precision.
 #pragma once
 
 #include "computes/alchemy/operations.h"
@@ -108,8 +107,10 @@ class AlchemicalPairs {
   }
 
   QMD_HD Vec3d place(uint32_t entry) const {
-    const Float4 local = op_.slots.local[slot_of(entry)];
-    return Vec3d{local.x, local.y, local.z} + op_.grid.exact_shifts[entry >> kSlotBits];
+    const Float4 high = op_.slots.local[slot_of(entry)], low = op_.slots.low[slot_of(entry)];
+    const Vec3d within{static_cast<double>(high.x) + low.x, static_cast<double>(high.y) + low.y,
+                       static_cast<double>(high.z) + low.z};
+    return within + op_.grid.exact_shifts[entry >> kSlotBits];
   }
 
   QMD_HD void put_charges(AlchemicalPair<Form>& pair) const {

@@ -16,7 +16,8 @@ Family alchemy_family() {
                                                        setup.lists().reach());
               },
           .add_reference = reference_alchemy,
-          .refuse_unsuited = refuse_unsuited_to_alchemy};
+          .refuse_unsuited = refuse_unsuited_to_alchemy,
+          .exact_positions = true};
 }
 
 }  // namespace quiltmd

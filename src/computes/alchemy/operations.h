@@ -113,7 +113,7 @@ struct AlchemicalForces {
   int64_t* sums;
 
   void memory(MemoryUses& uses) const {
-    QMD_USES(kRead, slots.local, grid);
+    QMD_USES(kRead, slots.local, slots.low, grid);
     QMD_USES(kRead, placed.near, placed.excluded, placed.counts, smooth.series, conditions, states);
     QMD_USES(kAdd, slots.force, energy);
     QMD_USES(kNone, sums, slots);
