@@ -83,13 +83,20 @@ def nested() -> Any:
     return of(energy, torsion(), inner, angle(), height(), centroids())
 
 
+def with_a_value_of_its_own() -> Any:
+    """A global parameter of a variable, which has another value there."""
+    force = of("(a-scale)^2", length())
+    force.addGlobalParameter("scale", 0.9)
+    return force
+
+
 def several_centroids() -> Any:
     force = centroids()
     force.addBond([3, 0, 1], [50.0])
     return force
 
 
-@pytest.mark.parametrize("make", [bias, nested, several_centroids])
+@pytest.mark.parametrize("make", [bias, nested, with_a_value_of_its_own, several_centroids])
 def test_energies_and_forces_are_those_of_openmm(make: Any) -> None:
     force = make()
     force.setName("bias")

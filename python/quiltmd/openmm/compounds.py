@@ -102,7 +102,7 @@ def _value_of(force: Any, terms_of: _TermsOf) -> _Value:
     if type(force).__name__ != VARIABLES:
         return _value_of_term(terms_of(force), type(force).__name__)
     atoms: list[int] = []
-    parameters: dict[str, float] = custom.globals_of(force)
+    parameters: dict[str, float] = {}
     functions: dict[str, Tabulated] = functions_of(force)
     variables: dict[str, Node] = {}
     for k, one in enumerate(_inner(force)):
@@ -116,7 +116,8 @@ def _value_of(force: Any, terms_of: _TermsOf) -> _Value:
         parameters |= found.parameters
         functions |= {own[name]: table for name, table in found.functions.items()}
     root = _put_in(Expression(force.getEnergyFunction()).root, variables, {})
-    return _Value(root, tuple(atoms), parameters, functions)
+    # Its own values hold in its variables, too.
+    return _Value(root, tuple(atoms), parameters | custom.globals_of(force), functions)
 
 
 def _value_of_term(terms: CustomTerms, kind: str) -> _Value:
