@@ -179,14 +179,10 @@ class Engine {
   // New conditions, since the patch grid had these cells.
   void conditions_changed(Rank::Atoms atoms, Int3 cells);
   bool balances() const;
-  bool times_tasks() const;            // one by one
-  int64_t epoch_of_balancing() const;  // steps
   // Up to that many steps with balancing; how many.
   int64_t run_balanced(int64_t steps, const Look& look);
   void rebalance();
-  // Of a step, by tasks, since that many; or by how long steps take, and the speeds of devices.
-  MeasuredCosts costs_by_tasks(int64_t steps) const;
-  MeasuredCosts costs_by_devices();
+  MeasuredCosts costs_by_tasks(int64_t steps) const;  // of a step, since that many
   // The patches go to other owners at once, with the present state.
   void move_patches(const Assignment& next);
   // The longest time of all ranks, where this process has measured its own.
@@ -214,10 +210,6 @@ class Engine {
   std::vector<double> atoms_in_patches_;  // when the first assignment was made
   Int3 assigned_cells_{};                 // of the patch grid
   Balancer balancer_;
-  struct {
-    int64_t steps = 0;
-    double seconds = 0;
-  } timed_;                     // of the present plan, once recordings are made
   std::vector<double> speeds_;  // of ranks, by which patches are shared out; empty: all alike
   double loading_ = 0;          // seconds that the state took to be loaded, or patches to be moved
   struct PatchMoves {           // by balancing, since the engine was made

@@ -55,7 +55,6 @@ void Engine::enter(const Cell& cell, HostState state) {
     explain(blowup);
   }
   balancer_.begin(state.step);
-  timed_ = {};
   constraint_loss_.begin(state.step, setup_->constraint_loss());
   if (state.list_positions.empty()) state.list_positions = state.positions;
   const double moved = farthest_apart(state.positions, state.list_positions);

@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "device/measures_speed.h"
 #include "runtime/frame.h"
 #include "runtime/recordings.h"
 #include "runtime/run_state.h"
@@ -86,9 +85,6 @@ class Rank {
   // A new plan takes effect at the next rebuild.
   void replan(std::vector<RankPlan> plans) { next_plans_ = std::move(plans); }
   void begin_measurement() { executor_.begin_measurement(); }
-
-  // Of a device that MeasuresSpeed.
-  double seconds_of_work() { return dynamic_cast<MeasuresSpeed&>(device_).seconds_of_work(); }
 
   const Executor& executor() const { return executor_; }
   // The forces of a step in which all of them act, without energies.

@@ -42,34 +42,18 @@ void fill_in(std::vector<double>& entry) {
 
 }  // namespace
 
-bool Engine::times_tasks() const { return devices_.front()->capabilities().runs_at_once; }
-
-// Where tasks cannot be timed one by one, devices are: those that have their own hardware, and do not wait for the host.
+// Only if tasks can be timed one by one. Otherwise ranks are not stopped for measurements.
 bool Engine::balances() const {
-  if (!run_.balance || run_.ranks == 1 || !uses_lists(setup_->system, nonbonded_)) return false;
-  return times_tasks() ||
-         (ranks_[0]->records() && dynamic_cast<const MeasuresSpeed*>(devices_.front().get()));
-}
-
-// To time devices, and to make recordings again, takes as long as hundreds of steps.
-int64_t Engine::epoch_of_balancing() const {
-  constexpr int64_t kLivesOfGpus = 100;
-  return (times_tasks() ? 1 : kLivesOfGpus) * setup_->lists.life;
+  return run_.balance && run_.ranks > 1 && uses_lists(setup_->system, nonbonded_) &&
+         devices_.front()->capabilities().runs_at_once;
 }
 
 int64_t Engine::run_balanced(int64_t steps, const Look& look) {
-  const int64_t now = ranks_[0]->step(), epoch = epoch_of_balancing();
-  const int64_t settled = balancer_.started() + (times_tasks() ? 0 : epoch);
-  int64_t chunk = std::max<int64_t>(setup_->lists.life, balancer_.steps_left(now, epoch));
-  if (now < settled) chunk = settled - now;
-  chunk = std::min(chunk, steps);
-  const double began = clock_seconds();
+  const int64_t now = ranks_[0]->step();
+  const int life = setup_->lists.life;
+  const int64_t chunk = std::min(steps, std::max<int64_t>(life, balancer_.steps_left(now, life)));
   run_to(now + chunk, look);
-  if (now >= settled) {
-    timed_.steps += chunk;
-    timed_.seconds += clock_seconds() - began;
-  }
-  if (balancer_.steps_left(now + chunk, epoch) <= 0) rebalance();
+  if (balancer_.steps_left(now + chunk, life) <= 0) rebalance();
   return chunk;
 }
 
@@ -93,41 +77,17 @@ MeasuredCosts Engine::costs_by_tasks(int64_t steps) const {
   return found;
 }
 
-// All of a step is taken to move with patches: the slowest rank has as much of it as it takes.
-MeasuredCosts Engine::costs_by_devices() {
-  std::vector<double> own(ranks_.size());
-  for_ranks([&](Rank& rank) {
-    own[run_.own ? 0 : static_cast<size_t>(rank.index())] = rank.seconds_of_work();
-  });
-  const double step = slowest(timed_.seconds / static_cast<double>(timed_.steps));
-  MeasuredCosts found{std::vector<double>(static_cast<size_t>(run_.ranks), 0.0),
-                      {},
-                      std::vector<double>(static_cast<size_t>(setup_->grid.computes()), 0.0),
-                      {}};
-  for (const std::vector<double>& of_process : gather<double>([&](Rank& rank) {
-         return std::vector{own[run_.own ? 0 : static_cast<size_t>(rank.index())]};
-       }))
-    found.entry.push_back(of_process.front());
-  for (size_t rank = 0; rank < found.entry.size(); ++rank)
-    found.load.push_back(ranks_[0]->view().plans[rank].atoms * found.entry[rank]);
-  const double most = *std::max_element(found.load.begin(), found.load.end());
-  for (double& seconds : found.load) seconds *= step / most;
-  return found;
-}
-
 void Engine::rebalance() {
-  const int64_t now = ranks_[0]->step(), epoch = epoch_of_balancing();
-  const MeasuredCosts found =
-      times_tasks() ? costs_by_tasks(now - balancer_.started()) : costs_by_devices();
+  const int64_t now = ranks_[0]->step();
+  const MeasuredCosts found = costs_by_tasks(now - balancer_.started());
   for (const auto& rank : ranks_) rank->begin_measurement();
-  timed_ = {};
-  const Balancer::PatchMoves moves{
-      [this](const std::vector<double>& speeds) {
-        MachineShape shape = machine();
-        shape.speeds = speeds;
-        return share_patches(*setup_, atoms_in_patches_, shape, mesh_sharing());
-      },
-      slowest(loading_) / static_cast<double>(Balancer::kLater * epoch)};
+  const Balancer::PatchMoves moves{[this](const std::vector<double>& speeds) {
+                                     MachineShape shape = machine();
+                                     shape.speeds = speeds;
+                                     return share_patches(*setup_, atoms_in_patches_, shape,
+                                                          mesh_sharing());
+                                   },
+                                   slowest(loading_) / (Balancer::kLater * setup_->lists.life)};
   const Balancer::Plan next = balancer_.decide(setup_->grid, assignment_, found,
                                                {machine(), atoms_in_patches_}, moves, now);
   speeds_ = next.speeds;

@@ -378,11 +378,6 @@ bool CudaDevice::adapt_to_sharing() {
   return d.order->use_one_stream(d.runs.are_many());
 }
 
-double CudaDevice::seconds_of_work() {
-  synchronize();
-  return time_work(impl_->main(), impl_->properties);
-}
-
 void CudaDevice::run_recording(int recording) {
   const ProfilerRange range("run a recorded block of steps");
   Impl& d = *impl_;

@@ -12,7 +12,6 @@
 #include "device/compiles_kernels.h"
 #include "device/device.h"
 #include "device/maps_host_memory.h"
-#include "device/measures_speed.h"
 
 namespace quiltmd {
 
@@ -21,8 +20,7 @@ struct CudaContext;
 class CudaDevice final : public Device,
                          public MapsHostMemory,
                          public CompilesKernels,
-                         public AdaptsToSharing,
-                         public MeasuresSpeed {
+                         public AdaptsToSharing {
  public:
   // Device `ordinal` of this process. Throws Error when there is no such GPU, no driver or one too
   // old, or when this build has no code for the GPU's architecture.
@@ -54,7 +52,6 @@ class CudaDevice final : public Device,
   void set_placing(Placing placing) override;
   std::shared_ptr<void> begin_run() override;
   bool adapt_to_sharing() override;
-  double seconds_of_work() override;  // some 30 ms of a GPU by itself
   void synchronize() override;
   bool is_idle() const override;
   void enqueue(const char* name, Stream stream,

@@ -42,7 +42,6 @@ void CudaDevice::drop_recording(int) { refuse(); }
 void CudaDevice::set_placing(Placing) { refuse(); }
 std::shared_ptr<void> CudaDevice::begin_run() { refuse(); }
 bool CudaDevice::adapt_to_sharing() { refuse(); }
-double CudaDevice::seconds_of_work() { refuse(); }
 void CudaDevice::synchronize() { refuse(); }
 bool CudaDevice::is_idle() const { refuse(); }
 void CudaDevice::enqueue(const char*, Stream, const std::function<void(void*)>&) { refuse(); }

@@ -22,13 +22,6 @@ __global__ void probe_kernel(unsigned* words, size_t count, unsigned step, Launc
     words[i] = words[i] * 1664525u + step;
 }
 
-// A chain of operations that depend on each other; `none` is never written.
-__global__ void work_kernel(int rounds, float* none) {
-  auto x = static_cast<float>(threadIdx.x);
-  for (int i = 0; i < rounds; ++i) x = fmaf(x, 0.999f, 1.0f);
-  if (x < 0) *none = x;
-}
-
 }  // namespace
 
 int count_gpus(std::string* why_none) {
@@ -173,16 +166,6 @@ std::vector<CudaDeviceReport> cuda_devices(SelfTest test) {
   }
   cudaSetDevice(before);  // another user of GPUs in this thread goes on with its own
   return reports;
-}
-
-double time_work(cudaStream_t stream, const cudaDeviceProp& properties) {
-  constexpr int kLaunches = 128, kRounds = 90'000, kThreads = 256;
-  const double began = clock_seconds();
-  for (int launch = 0; launch < kLaunches; ++launch)
-    work_kernel<<<properties.multiProcessorCount, kThreads, 0, stream>>>(kRounds, nullptr);
-  cuda_check(cudaGetLastError(), "start a kernel");
-  cuda_check(cudaStreamSynchronize(stream), "wait for the GPU");
-  return clock_seconds() - began;
 }
 
 }  // namespace quiltmd

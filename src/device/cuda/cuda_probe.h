@@ -21,8 +21,4 @@ std::string architecture_of(const cudaDeviceProp& properties);
 // Why kernels of this build cannot run on the current device; empty if they can.
 std::string missing_code(const cudaDeviceProp& properties);
 
-// Seconds that arithmetic on all multiprocessors takes, on a stream of the current device: 128 kernels of about
-// 0.2 ms. While other processes use the GPU, they have turns of some milliseconds in between.
-double time_work(cudaStream_t stream, const cudaDeviceProp& properties);
-
 }  // namespace quiltmd
