@@ -214,6 +214,7 @@ def test_a_temperature_that_changes_in_the_run(tmp_path: Path) -> None:
         integrator = control.settings["integrator"]
         assert integrator["annealing"] == [(0.0, 300.0), (2.0, 600.0)]
         assert "temperature" not in integrator
+        assert any("every 200 steps" in note for note in control.notes)
         assert control.settings["thermostat"]["time_constant"] == pytest.approx(damp)
 
 

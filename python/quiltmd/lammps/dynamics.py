@@ -253,6 +253,7 @@ class _Dynamics:
         else:
             end = self.steps * (self.timestep or self.units.timestep)
             self.control.set("integrator", "annealing", [(0.0, first), (end, last)])
+            self.note(fix, "the temperature changes every 200 steps (annealing_every), not in each")
 
     def _number(self, fix: Command, word: str) -> float:
         """A value of an option; InputError where it is no number."""
