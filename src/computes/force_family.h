@@ -37,8 +37,9 @@ struct System;
 enum class Positions { kOwned, kWithProxies };
 // Whether it makes or reads the pair lists of this rank.
 enum class Lists { kNotUsed, kUsed };
-// Whether balancing moves it to another rank, in proportion to its list entries, when it moves computes.
-enum class Balance { kMovesWithComputes, kStays };
+// With what balancing moves it to another rank: with computes, in proportion to their list entries, or with patches, in
+// proportion to their atoms. What stays is done by this rank whatever it owns.
+enum class Balance { kMovesWithComputes, kMovesWithPatches, kStays };
 
 // A part of a piece of work, of about so much of it: from one fraction of it to another.
 struct Share {
@@ -50,7 +51,7 @@ struct Work {
   Positions positions;
   Lists lists;
   std::function<void(Stream, int list_age)> launch;  // steps since the pair lists were built
-  Balance balance = Balance::kStays;
+  Balance balance = Balance::kMovesWithPatches;
   // Phase of a step: work of a phase comes after the work and the handovers of all earlier phases of the
   // family.
   int phase = 0;

@@ -177,7 +177,8 @@ namespace {
 
 MovesWith moves_with(const Task& task) {
   if (task.balance == Balance::kMovesWithComputes) return MovesWith::kComputes;
-  return task.awaits.empty() && task.sends.empty() ? MovesWith::kPatches : MovesWith::kNothing;
+  const bool stays = task.balance == Balance::kStays || !task.awaits.empty() || !task.sends.empty();
+  return stays ? MovesWith::kNothing : MovesWith::kPatches;
 }
 
 }  // namespace

@@ -58,8 +58,14 @@ TaskId add_forces_to(Schedule& s, RankMemory& m, TaskId after, int peer, int rou
 
 TaskId add_call(Schedule& s, RankMemory& m, const RankTree& tree, std::vector<TaskId> collected,
                 Energies energies) {
-  TaskId last = s.add({"external.call", Priority::kAwaited, Stream::kHalo, std::move(collected),
-                       [&m, energies](Post& post) { m.external->call({post.step(), energies}); }});
+  TaskId last = s.add({"external.call",
+                       Priority::kAwaited,
+                       Stream::kHalo,
+                       std::move(collected),
+                       [&m, energies](Post& post) { m.external->call({post.step(), energies}); },
+                       {},
+                       {},
+                       Balance::kStays});
   for (const int peer : tree.top) last = add_forces_to(s, m, last, peer, tree.round_across());
   return last;
 }

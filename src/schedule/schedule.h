@@ -95,7 +95,7 @@ struct Task {
   std::function<void(Post&)> run;
   std::vector<MessageEnd> awaits = {};
   std::vector<MessageEnd> sends = {};
-  Balance balance = Balance::kStays;
+  Balance balance = Balance::kMovesWithPatches;
   // Messages that other tasks have written, and this one hands to the communicator.
   std::vector<MessageEnd> passes_on = {};
 };

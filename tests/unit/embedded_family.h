@@ -165,7 +165,7 @@ class EmbeddedFamily final : public ForceFamily {
                       [this, &device, part](Stream s, int age) {
                         device.launch(EmbeddedForces{pairs(part, age), slopes_.data()}, s);
                       },
-                      Balance::kStays, 2});
+                      Balance::kMovesWithPatches, 2});
     }
     int64_t* const energy = energies == Energies::kAdd ? slots_.energy.data() : nullptr;
     work.push_back(
@@ -173,7 +173,7 @@ class EmbeddedFamily final : public ForceFamily {
          [this, &device, energy](Stream s, int) {
            device.launch(Embed{slots_.owned_slots.data(), sums_.data(), slopes_.data(), energy}, s);
          },
-         Balance::kStays, 1});
+         Balance::kMovesWithPatches, 1});
     return work;
   }
   std::vector<Handover> handovers() override {

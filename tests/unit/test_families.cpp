@@ -207,8 +207,8 @@ class Asking final : public ForceFamily {
       : phase_(phase), handovers_(std::move(handovers)) {}
   void set_plan(const RankPlan&) override {}
   std::vector<Work> step_work(Energies) override {
-    return {{"asked", Positions::kWithProxies, Lists::kNotUsed, [](Stream, int) {}, Balance::kStays,
-             phase_}};
+    return {{"asked", Positions::kWithProxies, Lists::kNotUsed, [](Stream, int) {},
+             Balance::kMovesWithPatches, phase_}};
   }
   std::vector<Handover> handovers() override { return handovers_; }
   size_t bytes() const override { return 0; }

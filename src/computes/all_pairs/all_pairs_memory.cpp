@@ -115,9 +115,11 @@ std::vector<Work> AllPairsMemory::step_work(Energies energies) {
   };
   const auto chain = [this, &device](Stream stream, int) { device.launch(born_forces(), stream); };
   return {
-      {"solvent.radii", Positions::kWithProxies, Lists::kUsed, radii_of_step, Balance::kStays, 0},
-      {"pairs.all", Positions::kWithProxies, Lists::kUsed, forces, Balance::kStays, 1},
-      {"solvent.forces", Positions::kWithProxies, Lists::kUsed, chain, Balance::kStays, 2}};
+      {"solvent.radii", Positions::kWithProxies, Lists::kUsed, radii_of_step,
+       Balance::kMovesWithPatches, 0},
+      {"pairs.all", Positions::kWithProxies, Lists::kUsed, forces, Balance::kMovesWithPatches, 1},
+      {"solvent.forces", Positions::kWithProxies, Lists::kUsed, chain, Balance::kMovesWithPatches,
+       2}};
 }
 
 std::vector<Handover> AllPairsMemory::handovers() {

@@ -53,7 +53,7 @@ std::vector<Work> EmbeddedMemory::step_work(Energies energies) {
                   [this, &device, energies](Stream stream, int) {
                     device.launch(embed_atoms(energies), stream);
                   },
-                  Balance::kStays, 1});
+                  Balance::kMovesWithPatches, 1});
   return work;
 }
 
