@@ -9,9 +9,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
+import jax.export
 import numpy as np
 
 from .description.external_force import ExternalForce
@@ -29,7 +31,10 @@ class JaxForce(ExternalForce):
     Parameters
     ----------
     energy:
-        Pure function of the positions (n, 3), an array of JAX, that returns the energy, a scalar.
+        Pure function of the positions (n, 3), an array of JAX, that returns the energy, a scalar;
+        or the path of a file with such a function and its derivative, as
+        `jax.export.export(jax.jit(function))(example).serialize(vjp_order=1)` returns it, where
+        `example` has the shape of the positions and double precision.
     atoms:
         As of `ExternalForce`.
     length, unit:
@@ -42,12 +47,12 @@ class JaxForce(ExternalForce):
     Raises
     ------
     QuiltError
-        If a unit is not known.
+        If a unit is not known, or the file has no such function.
     """
 
     def __init__(
         self,
-        energy: Callable[[Any], Any],
+        energy: Callable[[Any], Any] | str | Path,
         atoms: str | Sequence[int] | None = None,
         *,
         length: str = "nm",
@@ -58,7 +63,8 @@ class JaxForce(ExternalForce):
         self.atoms, self.name, self.outside = atoms, name, outside
         self.uses_gpu = jax.default_backend() != "cpu"
         self._length, self._energy = sizes_of(length, unit, "JaxForce")
-        self._function = jax.jit(self._scaled(jax.value_and_grad(energy)))
+        function = _exported(Path(energy)) if isinstance(energy, str | Path) else energy
+        self._function = jax.jit(self._scaled(jax.value_and_grad(function)))
 
     def _scaled(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Energy and forces in the units of this program."""
@@ -90,6 +96,22 @@ class JaxForce(ExternalForce):
             size = ctypes.c_size_t(values.nbytes)
             _driver("cuMemcpyDtoDAsync_v2", _pointer(target), source, size, ctypes.c_void_p(stream))
         self._copied = found  # not freed before the copies are made
+
+
+def _exported(path: Path) -> Callable[[Any], Any]:
+    """The function in a file of `jax.export`; QuiltError without it or its derivative."""
+    try:
+        found = jax.export.deserialize(bytearray(path.read_bytes()))
+    except (OSError, ImportError) as error:  # JAX says which package is missing
+        raise QuiltError(f"JaxForce: {error}") from error
+    except Exception as error:  # of any kind, as the bytes may be anything
+        raise QuiltError(f"JaxForce: {path} is no file of jax.export: {error}") from error
+    if not found.has_vjp():
+        raise QuiltError(
+            f"JaxForce: the function in {path} has no derivative: serialize it with vjp_order=1"
+        )
+    call: Callable[[Any], Any] = found.call
+    return call
 
 
 def _pointer(array: Any) -> ctypes.c_uint64:

@@ -73,3 +73,27 @@ def test_units() -> None:
             np.testing.assert_allclose(forces, -2 * positions * energy / size**2)
     with pytest.raises(QuiltError, match="the unit 'ps' must be nm or angstrom"):
         JaxForce(lambda x: x.sum(), length="ps")
+
+
+def test_a_function_in_a_file(tmp_path: Path) -> None:
+    """With its derivative, in double precision."""
+
+    def energy(positions: Any) -> Any:
+        return jnp.sum(positions**4)
+
+    pytest.importorskip("flatbuffers")
+    path, positions = tmp_path / "model.jax", np.random.default_rng(1).normal(size=(5, 3))
+    with jax.enable_x64(True):
+        made = jax.export.export(jax.jit(energy))(jax.ShapeDtypeStruct((5, 3), float))
+    path.write_bytes(made.serialize(vjp_order=1))
+    found, forces = JaxForce(str(path)).compute(0, positions, None)
+    assert found == pytest.approx((positions**4).sum(), rel=1e-14)
+    np.testing.assert_allclose(forces, -4 * positions**3, rtol=1e-14)
+    path.write_bytes(made.serialize())
+    with pytest.raises(QuiltError, match="no derivative"):
+        JaxForce(path)
+    path.write_bytes(b"nothing")
+    with pytest.raises(QuiltError, match="is no file of jax"):
+        JaxForce(path)
+    with pytest.raises(QuiltError, match="No such file"):
+        JaxForce(tmp_path / "other")
