@@ -23,8 +23,9 @@ double hop_bytes(const std::vector<Traffic>& traffic, const MachineShape& machin
 double carried_bytes(const std::vector<Traffic>& traffic, const MachineShape& machine);
 
 // Pairs of ranks trade all that they have, as long as that lowers the hop-bytes of `traffic`, which is
-// that of `start`. No load changes, and ranks of another speed keep what they have. Ranks without patches stay as they are: where the others crowd
-// together, hop-bytes are fewer and steps longer, as messages wait for the same links.
+// that of `start`. No load changes, so ranks trade with those of their own speed. Ranks without patches stay as
+// they are: where the others crowd together, hop-bytes are fewer and steps longer, as messages wait for the same
+// links.
 Assignment trade_places(const Assignment& start, const std::vector<Traffic>& traffic,
                         const MachineShape& machine);
 
@@ -53,10 +54,10 @@ struct Carriage {
   std::vector<double> atoms;  // of each patch
 };
 
-// From measured times, which are those of `start`: computes move from the busiest rank to ranks that have time, each time the one
-// whose proxies cost least more there, until no rank is above `tolerance` times what it would be with
-// all work shared out by speed. Then computes
-// move wherever proxies cost less and the rank stays below. What was balanced stays as it is.
+// From measured times, which are those of `start`: computes move from the busiest rank to ranks that have time, each
+// time the one whose proxies cost least more there, until no rank is above `tolerance` times what it would be with
+// all work shared out by speed. Then computes move wherever proxies cost less and the rank stays below. What was
+// balanced stays as it is.
 Assignment refine(const PatchGrid& grid, const Assignment& start, const MeasuredCosts& measured,
                   const Carriage& carriage, double tolerance);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops over placed groups on the host. Threads share the groups in chunks; in a chunk, rigid waters
-// and atoms alone are collected into batches and everything else goes one by one. ChunkSums over atoms are
+// and atoms alone are collected into batches and everything else goes one by one. Sums over atoms are
 // integers, so they do not depend on the chunks.
 #pragma once
 
@@ -73,7 +73,7 @@ inline void clear_forces(const Slots& slots, int first, int count) {
   for (int64_t* component : slots.force) std::fill_n(component + first, count, int64_t{0});
 }
 
-void count_step(int64_t* counter) {
+inline void count_step(int64_t* counter) {
   if (counter) ++*counter;
 }
 
@@ -83,7 +83,7 @@ inline int first_atom(const GroupWork& work, int index) {
   return work.constants.group_start[work.placed[index].group];
 }
 
-// ChunkSums over the groups of a chunk, in fixed point, and where they are added at the end.
+// Sums over the groups of a chunk, in fixed point, and where they are added at the end.
 using ChunkSums = std::array<int64_t, std::max(kKineticSums, kMaxHeatBaths)>;
 struct Target {
   int64_t* values = nullptr;
@@ -102,7 +102,7 @@ void over_chunks(const GroupWork& work, ThreadGroup& threads, Target target, con
 }
 
 // Load each group and call stage(group, index, sums), which stores what it changed. For what is not
-// done every step: no waters.
+// done every step: not in batches.
 template <class Stage>
 void over_groups(const GroupWork& work, ThreadGroup& threads, Target target, const Stage& stage) {
   over_chunks(work, threads, target, [&](int begin, int end, ChunkSums& sums) {

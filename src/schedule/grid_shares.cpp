@@ -42,10 +42,12 @@ GridRange part_of(int total, int part, int parts) {
   return {first, end - first};
 }
 
-// Of `total`, what lies between two parts of `all`.
+// Of `total`, what lies between two parts of `all`; what ends at `all` has the last, however this is rounded.
 GridRange between(int total, double begin, double end, double all) {
-  const int first = static_cast<int>(total * begin / all);
-  return {first, static_cast<int>(total * end / all) - first};
+  const auto place = [&](double part) {
+    return part < all ? static_cast<int>(total * part / all) : total;
+  };
+  return {place(begin), place(end) - place(begin)};
 }
 
 // The sorted numbers that are in a range.

@@ -37,11 +37,11 @@ struct GridRuns {
   size_t bytes() const { return planes.size() * static_cast<size_t>(length) * sizeof(uint32_t); }
 };
 
-// Slabs: a rank transforms whole planes (y, z), and lines along x of some y. Replicated: each rank does
-// all. Slabs are as wide as their ranks are fast. Pencils, for more ranks than planes: ranks form a rectangle; those of a row share a range of x,
-// and exchange the spectrum between the transforms along z and y; those of a column share a range of
-// kz, and exchange it between the transforms along y and x. Ranks take their parts in the order in which
-// their patches lie along x (and pencils, in a row, along y), so that much of the grid that their atoms
+// Slabs: a rank transforms whole planes (y, z), and lines along x of some y; slabs are as wide as their ranks
+// are fast. Replicated: each rank does all. Pencils, for more ranks than planes: ranks form a rectangle; those
+// of a row share a range of x, and exchange the spectrum between the transforms along z and y; those of a column
+// share a range of kz, and exchange it between the transforms along y and x. Ranks take their parts in the order
+// in which their patches lie along x (and pencils, in a row, along y), so that much of the grid that their atoms
 // reach is theirs or their neighbours'.
 class GridShares {
  public:

@@ -227,6 +227,22 @@ void work_is_shared_out_whole() {
     }
 }
 
+void ranks_of_any_speed_share_whole_grids() {
+  const Planner planner = planner_of(make_case(12, 20, 1));
+  for (int tenths = 1; tenths <= 30; ++tenths) {
+    double planes = 0, lines = 0;
+    const MachineShape machine{3, 1, {}, {0.1 * tenths, 0.7, 1.3}};
+    const auto ranks = planner.plan(machine, MeshSharing::kDistributed).ranks;
+    for (const PlannedRank& r : ranks) {
+      planes += r.transforms.planes;
+      lines += r.transforms.lines;
+    }
+    CHECK_NEAR(planes, 20, 1e-9);
+    CHECK_NEAR(lines, 20, 1e-9);
+    CHECK((ranks[0].atoms < ranks[1].atoms) == (tenths < 7) || tenths == 7);
+  }
+}
+
 // With a shorter Coulomb cutoff charges have fewer pairs, in the ratio of the spheres; with one cutoff as many.
 void pairs_of_charges_are_counted() {
   Case c = make_case(12, 20, 1);
@@ -432,6 +448,7 @@ int main() {
        {"ranks are placed by their messages", ranks_are_placed_by_their_messages},
        {"few bytes go through any rank", few_bytes_go_through_any_rank},
        {"work is shared out whole", work_is_shared_out_whole},
+       {"ranks of any speed share whole grids", ranks_of_any_speed_share_whole_grids},
        {"pairs of charges are counted", pairs_of_charges_are_counted},
        {"pairs of patches occupy more ranks", pairs_of_patches_occupy_more_ranks},
        {"messages of single patches are short", messages_of_single_patches_are_short},
