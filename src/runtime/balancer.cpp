@@ -37,6 +37,14 @@ Candidate move_computes(const PatchGrid& grid, const Assignment& start, const Me
   return {refined, busiest(refined, with_assignment(refined, start, costs, carriage.atoms))};
 }
 
+// Whether patches are shared out by these speeds already. To share them out takes seconds on thousands of ranks.
+bool are_those_of(const MachineShape& machine, const std::vector<double>& speeds) {
+  const double unit = speeds[0] / machine.speed(0);
+  for (int rank = 0; rank < machine.ranks; ++rank)
+    if (speeds[static_cast<size_t>(rank)] != unit * machine.speed(rank)) return false;
+  return true;
+}
+
 // How many atoms ranks would have in the same time, relative to the rank in the middle.
 std::vector<double> speeds_of(const Assignment& present, const MeasuredCosts& measured,
                               const std::vector<double>& atoms) {
@@ -87,8 +95,8 @@ Balancer::Plan Balancer::decide(const PatchGrid& grid, const Assignment& present
   forecast_ = {now, computes.busiest, computes.busiest};
   if (kTolerance * computes.busiest <= now) best.assignment = computes.assignment;
   const double even = even_seconds(seconds_of_ranks(present, measured), measured.entry);
-  if (computes.busiest > kWorthMoving * even) {
-    const std::vector<double> speeds = speeds_of(present, measured, carriage.atoms);
+  const std::vector<double> speeds = speeds_of(present, measured, carriage.atoms);
+  if (computes.busiest > kWorthMoving * even && !are_those_of(carriage.machine, speeds)) {
     const Assignment shared = moves.share(speeds);
     const Candidate patches = move_computes(
         grid, shared, with_assignment(shared, present, measured, carriage.atoms), carriage);

@@ -167,6 +167,25 @@ void patches_that_were_moved_for_nothing_return() {
   }
 }
 
+// Planning patches takes seconds on thousands of ranks.
+void patches_are_planned_only_for_other_speeds() {
+  int planned = 0;
+  const Balancer::PatchMoves counted{[&](const std::vector<double>& speeds) {
+                                       ++planned;
+                                       return kMoves.share(speeds);
+                                     },
+                                     0.0};
+  Balancer balancer;
+  balancer.begin(0);
+  MeasuredCosts uneven = measured(start(), 1, 2);
+  uneven.fixed = {500, 0};  // more than computes can even out
+  balancer.decide(kGrid, start(), uneven, kCarriage, counted, 40);
+  CHECK(planned == 0);
+  balancer.begin(0);
+  balancer.decide(kGrid, start(), measured(start(), 4, 2), kCarriage, counted, 40);
+  CHECK(planned == 1);
+}
+
 // Ranks that differ by no more than what a measurement does from the next are alike.
 void noise_moves_no_patches() {
   std::mt19937 random(5);
@@ -194,5 +213,6 @@ int main() {
        {"patches move where computes are not enough", patches_move_where_computes_are_not_enough},
        {"a move must be worth its time", a_move_must_be_worth_its_time},
        {"patches that were moved for nothing return", patches_that_were_moved_for_nothing_return},
+       {"patches are planned only for other speeds", patches_are_planned_only_for_other_speeds},
        {"noise moves no patches", noise_moves_no_patches}});
 }
