@@ -319,7 +319,7 @@ class ForceTasks {
     const bool pairs_lead = !sum_ && !rebuilt_ && view_.ranks == 1;
     const bool listed = piece.work->lists == Lists::kUsed;
     const bool awaited = view_.ranks > 1 && piece.family->is_awaited(*piece.work);
-    if (piece.work->apart) return Stream::kBoundary;
+    if (piece.work->apart) return stream_apart(m_, view_);
     if (awaited && !(listed && rebuilt_)) return Stream::kBoundary;
     return (listed ? pairs_lead : rebuilt_) ? Stream::kMain : Stream::kSide;
   }

@@ -145,4 +145,8 @@ size_t RankMemory::bytes() const {
   return sum;
 }
 
+Stream stream_apart(const RankMemory& memory, const RankView& view) {
+  return view.ranks > 1 || memory.external ? Stream::kBoundary : Stream::kHalo;
+}
+
 }  // namespace quiltmd

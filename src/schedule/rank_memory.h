@@ -79,4 +79,8 @@ struct RankMemory {
   std::vector<Rebuilt*> all_rebuilt() const;
 };
 
+// The stream of work that is apart, in rebuilds and in steps: that of messages where there are none, as pairs of a rank by
+// itself may be the first ones on the other.
+Stream stream_apart(const RankMemory& memory, const RankView& view);
+
 }  // namespace quiltmd

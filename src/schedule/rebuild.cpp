@@ -102,7 +102,9 @@ Schedule proxies_and_lists_schedule(RankMemory& memory, const RankView& view) {
   for (Rebuilt* part : memory.rebuilt)
     for (const Work& work : part->rebuild_work()) {
       const bool lists = work.lists == Lists::kUsed;
-      const Stream stream = work.apart ? Stream::kBoundary : lists ? Stream::kSide : Stream::kMain;
+      const Stream stream = work.apart ? stream_apart(memory, view)
+                            : lists    ? Stream::kSide
+                                       : Stream::kMain;
       s.add({work.name, Priority::kLocal, stream, chain.last(),
              [launch = work.launch, stream](Post&) { launch(stream, 0); }});
     }

@@ -850,6 +850,25 @@ void interior_pairs_come_in_parts_on_one_gpu() {
   CHECK(parts[0].stream != parts[1].stream && parts[1].stream != parts[2].stream);
 }
 
+// Nor do they wait for alchemical atoms, whose work is on a stream of its own, in rebuilds and in steps.
+void work_apart_delays_no_pairs() {
+  const auto with_alchemy = std::ranges::find_if(kScenarios, &Scenario::alchemy);
+  Prepared p = prepare(*with_alchemy, true);
+  const RankView view = views_of(p, 1)[0];
+  NullDevice device;
+  RankMemory memory(p.setup, device);
+  memory.set_plan(view);
+  for (const size_t claimed : {12000, 24000, 90000}) {
+    p.setup.system.masses.resize(claimed, 12.0);
+    const Schedule s = force_schedule(memory, view, Accumulators::kClear, Reach::kAll,
+                                      Energies::kSkip, Follows::kStep);
+    for (const Task& task : s.tasks())
+      CHECK((task.stream == Stream::kHalo) == task.name.starts_with("alchemy"));
+  }
+  for (const Task& task : proxies_and_lists_schedule(memory, view).tasks())
+    CHECK((task.stream == Stream::kHalo) == (task.name == "alchemy.place"));
+}
+
 // With the fast multipole method they begin at once; and its levels above the first are summed beside level 0.
 void levels_run_beside_each_other_on_one_gpu() {
   Scenario scenario = kScenarios[0];
@@ -941,6 +960,7 @@ int main() {
        {"proxies are waited for", proxies_are_waited_for},
        {"interior pairs come in parts", interior_pairs_come_in_parts},
        {"interior pairs come in parts on one GPU", interior_pairs_come_in_parts_on_one_gpu},
+       {"work apart delays no pairs", work_apart_delays_no_pairs},
        {"levels run beside each other on one GPU", levels_run_beside_each_other_on_one_gpu},
        {"placing is by urgency where the chain decides",
         placing_is_by_urgency_where_the_chain_decides},
