@@ -143,8 +143,7 @@ std::vector<Edge> FmmSum::edges() const {
 
 // The chain of its kernels is longer than that of PME, and decides for more atoms (benchmarks/notes/fmm.md).
 PairsAlone FmmSum::pairs_alone() const {
-  const int atoms = setup_.system.atom_count();
-  if (atoms < 12000 || atoms >= 200000) return {0, 1, Placing::kInTurn};
+  if (setup_.system.atom_count() < 12000) return {0, 1, Placing::kInTurn};
   return {1, 1, Placing::kByUrgency};
 }
 

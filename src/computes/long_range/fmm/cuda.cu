@@ -30,8 +30,7 @@ struct Restriction {
   Int3 fine;  // numbers of points
   const int32_t* from;
   int32_t* to;
-  Numbering points;  // of the coarse grid
-  int count;
+  int first, end;  // planes of the coarse grid
   FmmLevels levels;
   const FmmWindow* window;
   int level;  // of the coarse grid
@@ -50,48 +49,71 @@ __device__ __forceinline__ long long plane_sum(const Restriction& op, Int3 p, in
   int pairs[Spline::kParents];  // of points along z; the last may have one alone
 #pragma unroll
   for (int k = 0; k < Spline::kParents; ++k) pairs[k] = onto_grid(p.z + k, op.fine.z / 2);
-  int2 two[Spline::kPoints][Spline::kParents];  // all fetched before the first is used
-#pragma unroll
-  for (int j = 0; j < Spline::kPoints; ++j) {
-    const int64_t row = (x + onto_grid(2 * p.y + j, op.fine.y)) * op.fine.z;
-    const int2* const from = reinterpret_cast<const int2*>(op.from + row);
-#pragma unroll
-    for (int k = 0; k < Spline::kParents; ++k) two[j][k] = from[pairs[k]];
-  }
+  constexpr int kRows = (Spline::kPoints + 1) / 2;  // fetched before the first is used
   long long sum = 0;
 #pragma unroll
-  for (int j = 0; j < Spline::kPoints; ++j) {
-    long long along = 0;
+  for (int first = 0; first < Spline::kPoints; first += kRows) {
+    int2 two[kRows][Spline::kParents];
 #pragma unroll
-    for (int k = 0; k < Spline::kParents; ++k)
-      along += static_cast<long long>(Spline::weight(2 * k)) * two[j][k].x +
-               static_cast<long long>(Spline::weight(2 * k + 1)) * two[j][k].y;
-    sum += Spline::weight(j) * along;
+    for (int j = 0; j < kRows; ++j) {
+      if (first + j >= Spline::kPoints) break;
+      const int64_t row = (x + onto_grid(2 * p.y + first + j, op.fine.y)) * op.fine.z;
+      const int2* const from = reinterpret_cast<const int2*>(op.from + row);
+#pragma unroll
+      for (int k = 0; k < Spline::kParents; ++k) two[j][k] = from[pairs[k]];
+    }
+#pragma unroll
+    for (int j = 0; j < kRows; ++j) {
+      if (first + j >= Spline::kPoints) break;
+      long long along = 0;
+#pragma unroll
+      for (int k = 0; k < Spline::kParents; ++k)
+        along += static_cast<long long>(Spline::weight(2 * k)) * two[j][k].x +
+                 static_cast<long long>(Spline::weight(2 * k + 1)) * two[j][k].y;
+      sum += Spline::weight(first + j) * along;
+    }
   }
   return sum;
 }
 
-// A warp for each of the planes that make up a coarse point: lanes go along the coarse points.
+constexpr int kAcross = 2;  // neighbouring coarse planes of a block
+
 template <int Order>
-__global__ void __launch_bounds__(kWarp* Refinement<Order>::kPoints)
+constexpr int kFinePlanes = 2 * (kAcross - 1) + Refinement<Order>::kPoints;
+
+// A warp for each fine plane that is part of the coarse planes of a block: lanes go along the points of a plane.
+// Coarse planes that are neighbours have most of the fine ones in common.
+template <int Order>
+__global__ void __launch_bounds__(kWarp* kFinePlanes<Order>)
     restrict_kernel(const __grid_constant__ Restriction op, LaunchTimes* times) {
   using Spline = Refinement<Order>;
   const Timed timed(times);
-  __shared__ long long sums[Spline::kPoints][kWarp];
+  __shared__ long long sums[kFinePlanes<Order>][kWarp];
   const int lane = threadIdx.x % kWarp, plane = threadIdx.x / kWarp;
   const int number = blockIdx.x * kWarp + lane;
+  const Int3 n{op.fine.x / 2, op.fine.y / 2, op.fine.z / 2};
   wait_for_previous();
   release_next();
-  const Int3 p = op.points.point(min(number, op.count - 1));
-  sums[plane][lane] = op.has_charges(p) ? plane_sum<Order>(op, p, plane) : 0;
+  const int of_plane = min(number, n.y * n.z - 1), y = of_plane / n.z;
+  const Int3 first{op.first + kAcross * static_cast<int>(blockIdx.y), y, of_plane - y * n.z};
+  bool is_needed = false;
+#pragma unroll
+  for (int x = 0; x < kAcross; ++x) {
+    const int child = plane - 2 * x;
+    if (child >= 0 && child < Spline::kPoints && first.x + x < op.end)
+      is_needed = is_needed || op.has_charges({first.x + x, first.y, first.z});
+  }
+  sums[plane][lane] = is_needed ? plane_sum<Order>(op, first, plane) : 0;
   __syncthreads();
-  if (plane > 0 || number >= op.count) return;
+  const Int3 p{first.x + plane, first.y, first.z};
+  if (plane >= kAcross || p.x >= op.end || number >= n.y * n.z) return;
   constexpr int kShift = 3 * Spline::kBits;
   long long sum = 1ll << (kShift - 1);
 #pragma unroll
-  for (int i = 0; i < Spline::kPoints; ++i) sum += Spline::weight(i) * sums[i][lane];
-  const Int3 n{op.fine.x / 2, op.fine.y / 2, op.fine.z / 2};
-  op.to[(static_cast<int64_t>(p.x) * n.y + p.y) * n.z + p.z] = static_cast<int32_t>(sum >> kShift);
+  for (int i = 0; i < Spline::kPoints; ++i) sum += Spline::weight(i) * sums[2 * plane + i][lane];
+  const bool has = op.has_charges(p);
+  op.to[(static_cast<int64_t>(p.x) * n.y + p.y) * n.z + p.z] =
+      has ? static_cast<int32_t>(sum >> kShift) : 0;
 }
 
 // Planes [first, end) of a level, from the charges of the one below it.
@@ -99,12 +121,11 @@ void restrict_planes(const FmmLevels& levels, const FmmWindow* window, int level
                      const int32_t* fine, int32_t* coarse, int first, int end,
                      CudaContext& context) {
   const Int3 n = levels.points(level);
-  const int count = (end - first) * n.y * n.z;
-  const Restriction op{
-      levels.points(level - 1), fine, coarse, {first, n.y, n.z}, count, levels, window, level};
+  const Restriction op{levels.points(level - 1), fine, coarse, first, end, levels, window, level};
   for_order(levels.order, [&]<int Order>() {
-    const LaunchShape shape{RestrictCharges::kName, blocks_for(count, kWarp),
-                            kWarp * Refinement<Order>::kPoints, 0, Start::kEarly};
+    LaunchShape shape{RestrictCharges::kName, blocks_for(int64_t{n.y} * n.z, kWarp),
+                      kWarp * kFinePlanes<Order>, 0, Start::kEarly};
+    shape.blocks_y = blocks_for(end - first, kAcross);
     launch(context, shape, restrict_kernel<Order>, op);
   });
 }
