@@ -12,7 +12,7 @@ namespace {
 
 using Clock = SimultaneousRuns::Clock;
 constexpr int kMost = 4;
-const auto kLater = SimultaneousRuns::kCalm + std::chrono::milliseconds(1);
+constexpr auto kLater = SimultaneousRuns::kCalm + std::chrono::milliseconds(1);
 
 std::vector<std::shared_ptr<void>> begin(SimultaneousRuns& runs, int count) {
   std::vector<std::shared_ptr<void>> begun;
