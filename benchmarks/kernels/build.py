@@ -93,6 +93,7 @@ PROGRAMS = {
     "pairs": Program("computes/nonbonded/cuda*.cu", PAIR_VARIANTS),
     "pme": Program("computes/long_range/pme/cuda*.cu", PME_VARIANTS),
     "queue": Program(None, QUEUE_VARIANTS),
+    "fused": Program(None, ()),
     "integrate": Program("integrators/cuda*.cu", INTEGRATE_VARIANTS),
 }
 
