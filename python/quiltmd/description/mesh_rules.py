@@ -112,7 +112,7 @@ _SPLINE_MESH = {
 }
 _PROLATE_SHARE = 0.87  # of the tolerance, for the root of the sum of both squared errors
 _FMM_MESH: dict[int, _WindowFit | _SplineFit] = {**_SPLINE_MESH, 5: _WINDOW_MESH[5]}
-_LOOSE_FMM = 2.5e-4  # tolerance below which windows have order 8 by default, and not 5
+_LOOSE_FMM = 2.5e-4  # tolerance below which windows have order 8 by default, and not 6
 # Limits of the top level of the fast multipole method, before grids are rounded up.  The core
 # halves one of more than 1,000 points (kTopPoints of levels.cpp) again where its edges are even.
 _TOP_POINTS, _LEAST_TOP_EDGE = 1400, 4
@@ -274,7 +274,7 @@ def _coarsest(
 
 def fmm_order(tolerance: float) -> int:
     """Order of the windows of the fast multipole method for a relative rms error of forces."""
-    return 5 if tolerance >= _LOOSE_FMM else 8
+    return 6 if tolerance >= _LOOSE_FMM else 8
 
 
 def fmm_parameters(
