@@ -85,6 +85,14 @@ def test_what_is_no_number_is_refused(fault: str, ranks: int) -> None:
     assert (error.value.name, error.value.step) == ("bad", 5)
 
 
+@pytest.mark.parametrize("given", [Spring(), ExternalFactory("boxes:Spring")])
+def test_a_force_that_is_not_in_a_list_is_refused(given: Any) -> None:
+    system, state = warm_water((6, 6, 6), 300)
+    small = Nonbonded(cutoff=0.6)
+    with pytest.raises(QuiltError, match=r"a list .*in brackets, external=\[force\]"):
+        quiltmd.Simulation(system, state, small, external=given, device="cpu")
+
+
 def test_numbers_of_other_types_are_taken() -> None:
     runs = [simulation(Spring(what)) for what in (None, lambda e, f: (e, f.astype(object)))]
     for run in runs:

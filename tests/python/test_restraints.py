@@ -190,6 +190,8 @@ def test_selections_that_cannot_be(molecule: tuple[System, State]) -> None:
     ):
         with pytest.raises(QuiltError, match=rf"restraint 1: .*{words}"):
             restrain(system, [one], state.positions, state.box)
+    with pytest.raises(QuiltError, match="restraints must be a list, not Restraint: put it in"):
+        restrain(system, RESTRAINTS[0], state.positions, state.box)
     for wrong, words in (
         ({"kind": "angle", "select": ("a", "b", "c"), "k": 1.0}, "needs an angle"),
         ({"kind": "position", "select": "all", "k": 1.0, "upper": 1.0}, "has no upper"),

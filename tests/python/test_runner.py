@@ -334,3 +334,16 @@ def test_no_line_of_progress_is_said_twice(
             run.update(4)
         said = [line.split(",")[0] for line in capsys.readouterr().err.splitlines()]
         assert said == (["step 2 of 4"] if seconds == 0 else []) + ["step 4 of 4"]
+
+
+def test_no_time_is_estimated_before_the_first_step(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As while a run waits for a viewer."""
+    monkeypatch.setattr(progress, "_LINE_SECONDS", 0.0)
+    with progress.RunProgress(0, 4, 0.002) as run:
+        run.update(0)
+        run.update(4)
+    first, last = capsys.readouterr().err.splitlines()
+    assert first == "step 0 of 4"
+    assert last.startswith("step 4 of 4, ")

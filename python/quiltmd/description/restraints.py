@@ -327,6 +327,10 @@ def restrain(
     scaling = any_case(Scaling, scaling)
     if scaling not in get_args(Scaling):
         raise QuiltError(f"scaling must be 'com', 'all' or 'none', not {scaling!r}")
+    if not isinstance(restraints, Sequence):
+        raise QuiltError(
+            f"restraints must be a list, not {type(restraints).__name__}: put it in brackets"
+        )
     parts = [] if held is None else [held]
     rows: dict[str, list[tuple[list[int], list[float]]]] = {}
     cell = None if box is None else check_box(box)

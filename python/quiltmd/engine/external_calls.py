@@ -247,6 +247,11 @@ def external_calls(
     forces: Sequence[ExternalForce | ExternalFactory], system: System
 ) -> tuple[ExternalCalls, ...]:
     """Calls of these forces; QuiltError, which names the force, where one does not suit."""
+    if not isinstance(forces, Sequence):
+        raise QuiltError(
+            f"external must be a list of ExternalForce objects, and is {type(forces).__name__}: "
+            "put the force in brackets, external=[force]"
+        )
     if not forces:
         return ()
     factories = [one if isinstance(one, ExternalFactory) else None for one in forces]

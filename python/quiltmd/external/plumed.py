@@ -205,7 +205,10 @@ class Plumed(ExternalForce):
         needed = np.zeros(1, dtype=np.intc)
         self._plumed.cmd("isEnergyNeeded", needed)
         if needed[0]:
-            raise QuiltError("PLUMED's ENERGY, the energy of the system, is not available")
+            raise QuiltError(
+                "PLUMED's ENERGY, the energy of the system, is not available: "
+                "remove it from the input"
+            )
 
 
 class _Kernel:

@@ -176,7 +176,10 @@ class RunProgress:
     def _line(self) -> None:
         self._last_line, self._said = time.perf_counter(), self._step
         done = self._step - self._first
-        left = (self._last_line - self._begin) / max(done, 1) * (self._total - self._step)
+        if done == 0:  # it may wait for a viewer
+            say(f"step {self._step} of {self._total}")
+            return
+        left = (self._last_line - self._begin) / done * (self._total - self._step)
         say(f"step {self._step} of {self._total}, {self.speed():.3g} ns/day, {clock(left)} left")
 
 
