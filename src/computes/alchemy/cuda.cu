@@ -266,7 +266,8 @@ void alchemical_forces(const AlchemicalForces& op, CudaContext& context) {
   const size_t shared =
       op.energy ? (BlockSum::kStates + static_cast<size_t>(op.state_count)) * sizeof(int64_t) : 0;
   SoftForms::with(op.core.form, [&]<class Form>(Form) {
-    launch(context, {AlchemicalForces::kName, blocks, kThreads, shared, Start::kEarly},
+    launch(context,
+           {AlchemicalForces::kName, blocks, kThreads, shared, Start::kEarly, 1, 1, Urgency::kLow},
            op.energy ? alchemical_forces_kernel<true, Form> : alchemical_forces_kernel<false, Form>,
            op);
   });

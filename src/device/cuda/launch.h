@@ -28,6 +28,9 @@
 namespace quiltmd {
 
 enum class Start { kAfterPrevious, kEarly };
+// Which blocks come first when there is room on a multiprocessor: by the stream's priority, or after all others
+// that are ready.
+enum class Urgency { kOfStream, kLow };
 
 struct LaunchShape {
   const char* name;
@@ -37,6 +40,7 @@ struct LaunchShape {
   Start start = Start::kAfterPrevious;
   unsigned blocks_y = 1;
   unsigned blocks_z = 1;
+  Urgency urgency = Urgency::kOfStream;
 };
 
 inline unsigned blocks_for(int64_t work, int64_t per_block) {
@@ -62,16 +66,23 @@ void launch(const CudaContext& context, const LaunchShape& shape, void (*kernel)
   cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                   cudaSharedmemCarveoutMaxShared),
              shape.name);
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2]{};
+  unsigned count = 0;
+  if (shape.start == Start::kEarly && context.early_start) {
+    attributes[count].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[count++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (shape.urgency == Urgency::kLow) {
+    attributes[count].id = cudaLaunchAttributePriority;
+    attributes[count++].val.priority = 0;  // the lowest that there is
+  }
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(shape.blocks, shape.blocks_y, shape.blocks_z);
   config.blockDim = dim3(shape.threads);
   config.dynamicSmemBytes = shape.shared;
   config.stream = context.stream;
-  config.attrs = &early;
-  config.numAttrs = shape.start == Start::kEarly && context.early_start;
+  config.attrs = attributes;
+  config.numAttrs = count;
   LaunchTimes* const times = context.timer ? context.timer->times_of(shape.name, context) : nullptr;
   const cudaError_t status =
       cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)..., times);
