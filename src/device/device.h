@@ -120,6 +120,14 @@ constexpr size_t filling_pages(size_t count) {
   return (count * sizeof(T) + kSharedPage - 1) / kSharedPage * kSharedPage / sizeof(T);
 }
 
+// Gives a device whole pages, in place of its own way to allocate.
+class PageSource {
+ public:
+  virtual ~PageSource() = default;
+  virtual void* allocate(size_t bytes) = 0;  // throws Error
+  virtual void free(void* pointer) noexcept = 0;
+};
+
 // A piece of device memory.
 struct MemoryPiece {
   const void* from;
@@ -177,6 +185,8 @@ class Device {
   virtual MemoryHandle share(const void* pointer) const;
   virtual void* open(const MemoryHandle& handle);
   virtual void close(void*) {}
+  // Whole pages are allocated there from here on; null: as all other memory.
+  virtual void take_pages_from(std::shared_ptr<PageSource> /*pages*/) {}
   // A number in mapped host memory, 0 at first; kernels that are running see when the host changes it. Null
   // where kernels never wait for anything.
   virtual std::shared_ptr<uint32_t> make_host_number() { return nullptr; }

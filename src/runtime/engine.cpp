@@ -132,6 +132,8 @@ std::string Engine::route() const {
   const RankView& view = ranks_[0]->view();
   if (view.has(Carrier::kHost)) return "host";
   const bool peer = view.has(Carrier::kKernels), nccl = view.has(Carrier::kCommunicator);
+  if (const auto& shared = ranks_[0]->executor().links().shared; peer && !nccl && shared)
+    return shared->route();
   return peer && nccl ? "peer and nccl" : peer ? "peer" : "nccl";
 }
 

@@ -8,6 +8,7 @@
 #include "math/error.h"
 #include "schedule/operations.h"
 #include "transport/nccl/nccl_communicator.h"
+#include "transport/nccl/nccl_windows.h"
 
 namespace quiltmd {
 namespace {
@@ -41,9 +42,9 @@ class LinkFinder {
         identities_(gather_texts(executor, device.describe().identity)) {}
 
   Links find() {
+    device_.take_pages_from(nullptr);
     Links links = links_by(Carrier::kHost, static_cast<int>(ranks()));
-    links.are_in_one_process = false;
-    if (settings_.route != MessageRoute::kNccl) find_reached(links);
+    if (settings_.route != MessageRoute::kNccl) find_reached_by_handles(links);
     const std::string not_peer = std::exchange(links.why_not_faster, {});
     if (not_peer.empty() && settings_.route != MessageRoute::kNccl) return links;
     if (settings_.route == MessageRoute::kPeer)
@@ -52,7 +53,7 @@ class LinkFinder {
     if (not_nccl.empty()) return links;
     if (settings_.route == MessageRoute::kNccl)
       throw Error("transport 'nccl' cannot be used: " + not_nccl);
-    links.carriers = links_by(Carrier::kHost, static_cast<int>(ranks())).carriers;
+    links = links_by(Carrier::kHost, static_cast<int>(ranks()));
     links.why_not_faster =
         "the host carries all messages, which is slow: " + not_peer + "; " + not_nccl;
     return links;
@@ -69,15 +70,38 @@ class LinkFinder {
     return "";
   }
 
-  // Finds whom kernels reach, in both directions; why_not_faster says why if not all.
-  void find_reached(Links& links) {
-    std::vector<std::string> own(ranks());  // why not, by rank
+  void find_reached_by_handles(Links& links) {
+    std::vector<std::string> unfit_peers(ranks());
+    for (size_t peer = 0; peer < ranks(); ++peer)
+      if (peer != rank_) unfit_peers[peer] = unfit(rank_, peer);
+    links.shared = std::make_shared<SharedByHandles>(device_);
+    find_reached(links, std::move(unfit_peers));
+  }
+
+  // Has kernels write to all ranks by windows, if they reach them all so.
+  void try_windows(Links& links, const nccl::Library& library,
+                   std::shared_ptr<NcclCommunicator> communicator) {
+    device_.take_pages_from(make_nccl_pages(library));
+    Links by_windows = links_by(Carrier::kHost, static_cast<int>(ranks()));
+    by_windows.shared = make_nccl_windows(std::move(communicator));
+    find_reached(by_windows, std::vector<std::string>(ranks()));
+    if (by_windows.why_not_faster.empty())
+      links = std::move(by_windows);
+    else
+      device_.take_pages_from(nullptr);
+  }
+
+  // Finds whom kernels reach, in both directions; why_not_faster says why if not all. `own`: why not, by
+  // rank, as far as that is known.
+  void find_reached(Links& links, std::vector<std::string> own) {
+    SharedMemory& shared = *links.shared;
     const Buffer<MessageWord> inbox(device_, filling_pages<MessageWord>(ranks()));
     device_.fill(inbox.data(), 0, inbox.bytes(), Stream::kMain);
     MemoryHandle handle;
     std::string not_shared;
+    shared.agree_on({{inbox.data(), inbox.bytes()}});
     try {
-      handle = device_.share(inbox.data());
+      handle = shared.share(inbox.data());
     } catch (const Error& error) {
       not_shared = error.what();
     }
@@ -87,12 +111,16 @@ class LinkFinder {
     Payload has_written(ranks(), std::byte{0});
     for (size_t peer = 0; peer < ranks(); ++peer) {
       if (peer == rank_) continue;
-      own[peer] = unfit(rank_, peer);
       if (own[peer].empty()) own[peer] = not_shared;
       if (!own[peer].empty() || handles[peer].empty()) continue;
       try {
-        opened.push_back(device_.open(handles[peer]));
-        write_to(static_cast<MessageWord*>(opened.back()), peer);
+        void* const memory = shared.open(static_cast<int>(peer), handles[peer]);
+        if (!memory) {
+          own[peer] = "no link joins the GPUs of " + pair_of(rank_, peer);
+          continue;
+        }
+        opened.push_back(memory);
+        write_to(static_cast<MessageWord*>(memory), peer);
         has_written[peer] = std::byte{1};
       } catch (const LostError&) {
         throw;
@@ -103,7 +131,8 @@ class LinkFinder {
     device_.synchronize();
     const std::vector<Payload> have_written = executor_.gather(std::move(has_written));
     const std::vector<MessageWord> words = inbox.download();
-    for (void* const memory : opened) device_.close(memory);
+    for (void* const memory : opened) shared.close(memory);
+    shared.agree_on({});
     for (size_t peer = 0; peer < ranks(); ++peer)
       if (peer != rank_ && have_written[peer][rank_] == std::byte{1} && !is_of(words[peer], peer))
         own[peer] = "what rank " + std::to_string(peer) + " wrote into the memory of rank " +
@@ -166,17 +195,18 @@ class LinkFinder {
     });
     if (!problem.empty()) return problem;
     id = executor_.gather(std::move(id)).front();
+    std::shared_ptr<NcclCommunicator> communicator;
     problem = agreed([&] {
-      links.communicator =
+      communicator =
           make_nccl_communicator(*library, id, static_cast<int>(rank_), static_cast<int>(ranks()),
-                                 device_, [this] { return executor_.failure(); });
+                                 device_, [&executor = executor_] { return executor.failure(); });
     });
-    if (!problem.empty()) {
-      links.communicator.reset();
-      return problem;
-    }
+    if (!problem.empty()) return problem;
+    links.communicator = communicator;
     for (Carrier& carrier : links.carriers)
       if (carrier == Carrier::kHost) carrier = Carrier::kCommunicator;
+    const auto have_windows = gather_texts(executor_, library->has_windows() ? "" : "none");
+    if (first_of(have_windows).empty()) try_windows(links, *library, std::move(communicator));
     return "";
   }
 
@@ -193,9 +223,8 @@ Links find_links(Executor& executor, int rank, Device& device, const LinkSetting
   // If launches have ended when they return, nothing can be gained.
   const bool is_auto = settings.route == MessageRoute::kAuto;
   if (settings.route == MessageRoute::kStaged || (is_auto && device.capabilities().runs_at_once)) {
-    Links links;
-    links.are_in_one_process = false;
-    return links;
+    device.take_pages_from(nullptr);
+    return {};
   }
   return LinkFinder(executor, rank, device, settings).find();
 }

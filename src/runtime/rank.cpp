@@ -17,19 +17,24 @@ Rank::Rank(const Setup& setup, Device& device, Transport& transport, RankView vi
     : setup_(setup),
       plan_(setup.plan),
       device_(device),
-      view_(std::move(view)),
+      executor_(view.rank, view.ranks, view.plan().tree, device, transport),
+      view_(linked(std::move(view), find_links)),
       memory_(setup, device),
       step_memory_(device, setup.plan.most_sums()),
-      executor_(view_.rank, view_.ranks, view_.plan().tree, device, transport),
       recordings_(device, executor_.mailboxes(), memory_.external.get()),
       state_(setup.plan.rebuild, setup.plan.epoch_ends()) {
-  executor_.use(find_links(executor_));
-  view_.carriers = executor_.links().carriers;
   records_ = !view_.has(Carrier::kHost) && device.capabilities().records &&
              std::none_of(setup.external.begin(), setup.external.end(),
                           [](const ExternalForce& force) { return force.uses_gpu; });
   memory_.set_plan(view_);
   build_schedules();
+}
+
+// Before there is memory: a part of it may be shared with other ranks.
+RankView Rank::linked(RankView view, const FindLinks& find_links) {
+  executor_.use(find_links(executor_));
+  view.carriers = executor_.links().carriers;
+  return view;
 }
 
 void Rank::build_schedules() {

@@ -110,6 +110,7 @@ class Rank {
   int64_t early_rebuilds() const { return early_rebuilds_; }
 
  private:
+  RankView linked(RankView view, const FindLinks& find_links);
   void build_schedules();
   Schedule carried(Schedule schedule) const;  // in an order that suits the carriers of its messages
   void connect();  // all ranks together: room for the messages of the schedules
@@ -175,13 +176,13 @@ class Rank {
   const Setup& setup_;
   const StepPlan& plan_;
   Device& device_;
+  Executor executor_;
   RankView view_;
   std::optional<std::vector<RankPlan>> next_plans_;
   RankMemory memory_;
   SlotMemory& slots_ = memory_.slots;
   StepMemory step_memory_;
   StepContext context_;  // of the stage that runs
-  Executor executor_;
   Agreement agreed_;
   StepForces forces_, block_forces_, first_forces_;
   Schedule energies_schedule_, external_update_, migrate_, proxies_and_lists_, agree_, momentum_,

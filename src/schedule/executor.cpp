@@ -264,7 +264,8 @@ void Executor::check_failure() const {
 }
 
 void Executor::connect(const std::vector<const Schedule*>& schedules) {
-  mailboxes_.make_room(schedules);
+  const Mailboxes::Pages wanted = mailboxes_.make_room(schedules);
+  if (links_.shared) mailboxes_.share(agreed(wanted));
   device_.synchronize();  // inboxes are clear before others write to them
   for (int peer = 0; peer < ranks_; ++peer) {
     if (peer == rank_ || !mailboxes_.kernels_reach(peer)) continue;
@@ -275,7 +276,20 @@ void Executor::connect(const std::vector<const Schedule*>& schedules) {
       mailboxes_.learn_addresses(peer, await(peer, kAddresses));
   mailboxes_.end_learning();
   // A process that maps memory may wait for its GPU, whose kernels must not wait for others meanwhile.
-  if (!links_.are_in_one_process) gather({});
+  if (links_.shared) gather({});
+}
+
+// The most that any rank wants.
+Mailboxes::Pages Executor::agreed(const Mailboxes::Pages& wanted) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&wanted);
+  Mailboxes::Pages most;
+  for (const Payload& payload : gather({bytes, bytes + sizeof wanted})) {
+    Mailboxes::Pages of_rank;
+    std::memcpy(&of_rank, payload.data(), sizeof of_rank);
+    most.bytes = std::max(most.bytes, of_rank.bytes);
+    most.are_new = std::max(most.are_new, of_rank.are_new);
+  }
+  return most;
 }
 
 namespace {

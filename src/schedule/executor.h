@@ -111,6 +111,7 @@ class Executor {
 
  private:
   struct Run;
+  Mailboxes::Pages agreed(const Mailboxes::Pages& wanted);
   void fork(const Run& run);
   void join(const Run& run);
   Payload await(int from, int edge);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "device/shared_memory.h"
 #include "transport/transport.h"
 
 namespace quiltmd {
@@ -17,9 +18,10 @@ enum class Carrier { kHost, kKernels, kCommunicator };
 // If the host carries one message of a rank, it carries all: a rank whose host waits for one message cannot
 // have its device wait for another.
 struct Links {
-  std::vector<Carrier> carriers;   // by rank, of which one's own means nothing; empty: the host
-  bool are_in_one_process = true;  // otherwise addresses of memory are told by handles
+  std::vector<Carrier> carriers;  // by rank, of which one's own means nothing; empty: the host
   std::shared_ptr<Communicator> communicator;
+  // To which kernels of other processes write. Null: none do, and addresses are those of one process.
+  std::shared_ptr<SharedMemory> shared;
   std::string why_not_faster;  // for the user; empty: there is nothing to say
 
   Carrier to(int peer) const {

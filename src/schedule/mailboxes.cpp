@@ -16,7 +16,7 @@ constexpr size_t kLongestHandle = 64;
 struct Address {
   int32_t edge;
   int32_t is_inbox;
-  uint64_t memory;  // the pointer as a number; in another process there is a handle instead
+  uint64_t memory;  // the pointer as a number; in another process it counts from the handle's
   int64_t stride;   // of an inbox
   uint64_t handle_bytes;
   std::byte handle[kLongestHandle];
@@ -38,10 +38,10 @@ Mailboxes::Mailboxes(Device& device, const Links& links)
       waiting_(device, std::vector<Waiting>{{0, stopped_.get()}}) {}
 
 Mailboxes::~Mailboxes() {
-  for (const auto& [handle, opened] : opened_) device_.close(opened.memory);
+  for (const auto& [handle, opened] : opened_) links_.shared->close(opened.memory);
 }
 
-void Mailboxes::make_room(const std::vector<const Schedule*>& schedules) {
+Mailboxes::Pages Mailboxes::make_room(const std::vector<const Schedule*>& schedules) {
   Words sent, awaited;
   const auto note = [](Words& longest, const MessageEnd& m) {
     size_t& words = longest[{m.edge, m.peer}];
@@ -54,53 +54,73 @@ void Mailboxes::make_room(const std::vector<const Schedule*>& schedules) {
       for (const MessageEnd& m : task.awaits) note(awaited, m);
     }
   fit(outboxes_, sent);
-  fit(inboxes_, awaited);
+  const bool are_new = fit(inboxes_, awaited);
+  size_t words = 0;
+  for (const auto& [key, box] : inboxes_)
+    if (is_shared(key.second)) words += 2 * box.room;
+  return {filling_pages<MessageWord>(words) * sizeof(MessageWord), are_new};
+}
+
+void Mailboxes::share(const Pages& agreed) {
+  if (agreed.are_new) {
+    replaced_ =
+        std::exchange(pages_, Buffer<MessageWord>(device_, agreed.bytes / sizeof(MessageWord)));
+    device_.fill(pages_.data(), 0, pages_.bytes(), Stream::kMain);
+    MessageWord* next = pages_.data();
+    for (auto& [key, box] : inboxes_)
+      if (is_shared(key.second)) box.words = std::exchange(next, next + 2 * box.room);
+  }
+  std::vector<MemoryPiece> pieces;
+  if (pages_.bytes() > 0) pieces.push_back({pages_.data(), pages_.bytes()});
+  for (const auto& [edge, array] : offered_) pieces.push_back(array);
+  links_.shared->agree_on(pieces);
 }
 
 // Boxes that are a little too large stay: processes open those of others anew when they are replaced.
-void Mailboxes::fit(Boxes& boxes, const Words& needed) {
-  for (auto box = boxes.begin(); box != boxes.end();) {
-    const bool is_needed = needed.contains(box->first);
-    if (!is_needed) retire(box->second);
-    box = is_needed ? std::next(box) : boxes.erase(box);
-  }
+bool Mailboxes::fit(Boxes& boxes, const Words& needed) {
+  bool changes = false;
+  std::erase_if(boxes, [&](const auto& box) {
+    const bool is_needed = needed.contains(box.first);
+    changes = changes || (!is_needed && is_shared(box.first.second));
+    return !is_needed;
+  });
   for (const auto& [key, words] : needed) {
     Mailbox& box = boxes[key];
-    if (words > box.room || words < box.room / 2) renew(box, key.second, words);
+    if (words <= box.room && words >= box.room / 2) continue;
+    renew(box, key.second, words);
+    changes = changes || is_shared(key.second);
   }
-}
-
-void Mailboxes::retire(Mailbox& box) {
-  if (!links_.are_in_one_process) replaced_.push_back(std::move(box.words));
-  box = {};
+  return changes;
 }
 
 // Kernels and the host find every other message in a second buffer. A communicator has the same one for
 // all: what it is told is recorded, and the order of its stream keeps messages apart.
 void Mailboxes::renew(Mailbox& box, int peer, size_t room) {
-  retire(box);
+  box = {};
   box.room = room;
   const bool has_two = links_.to(peer) != Carrier::kCommunicator;
   box.stride = has_two ? static_cast<int64_t>(box.room) : 0;
-  size_t all = has_two ? 2 * box.room : box.room;
-  if (!links_.are_in_one_process && kernels_reach(peer)) all = filling_pages<MessageWord>(all);
-  box.words = Buffer<MessageWord>(device_, all);
-  device_.fill(box.words.data(), 0, box.words.bytes(), Stream::kMain);
+  if (is_shared(peer)) return;  // share() places it
+  box.own = Buffer<MessageWord>(device_, has_two ? 2 * box.room : box.room);
+  box.words = box.own.data();
+  device_.fill(box.words, 0, box.own.bytes(), Stream::kMain);
 }
 
 Payload Mailboxes::addresses(int for_rank) const {
   std::vector<Address> all;
-  const auto add = [&](Edge edge, bool is_inbox, const void* memory, int64_t stride) {
-    Address address{static_cast<int32_t>(edge), is_inbox, 0, stride, 0, {}};
-    if (links_.are_in_one_process)
-      address.memory = reinterpret_cast<uint64_t>(memory);
-    else
-      put_handle(device_.share(memory), address);
+  const auto add = [&](Edge edge, bool is_inbox, const void* memory, int64_t stride,
+                       const void* piece) {
+    Address address{
+        static_cast<int32_t>(edge), is_inbox, reinterpret_cast<uint64_t>(memory), stride, 0, {}};
+    if (links_.shared) {
+      address.memory -= reinterpret_cast<uint64_t>(piece);
+      put_handle(links_.shared->share(piece), address);
+    }
     all.push_back(address);
   };
   for (const auto& [key, box] : inboxes_)
-    if (key.second == for_rank) add(key.first, true, box.words.data(), box.stride);
-  for (const auto& [edge, array] : offered_) add(edge, false, array, 0);
+    if (key.second == for_rank) add(key.first, true, box.words, box.stride, pages_.data());
+  for (const auto& [edge, array] : offered_) add(edge, false, array.from, 0, array.from);
   Payload payload(all.size() * sizeof(Address));
   if (!all.empty()) std::memcpy(payload.data(), all.data(), payload.size());
   return payload;
@@ -111,7 +131,7 @@ void Mailboxes::learn_addresses(int of_rank, const Payload& addresses) {
     Address a;
     std::memcpy(&a, addresses.data() + at, sizeof a);
     if (a.handle_bytes > 0)
-      a.memory = reinterpret_cast<uint64_t>(
+      a.memory += reinterpret_cast<uint64_t>(
           open(of_rank, MemoryHandle(a.handle, a.handle + a.handle_bytes)));
     const Key key{static_cast<Edge>(a.edge), of_rank};
     if (a.is_inbox)
@@ -123,7 +143,7 @@ void Mailboxes::learn_addresses(int of_rank, const Payload& addresses) {
 
 void* Mailboxes::open(int of_rank, const MemoryHandle& handle) {
   const auto [found, is_new] = opened_.try_emplace({of_rank, handle}, Opened{nullptr, true});
-  if (is_new) found->second.memory = device_.open(handle);
+  if (is_new) found->second.memory = links_.shared->open(of_rank, handle);
   found->second.is_named = true;
   return found->second.memory;
 }
@@ -134,7 +154,7 @@ void Mailboxes::end_learning() {
       ++opened;
       continue;
     }
-    device_.close(opened->second.memory);
+    links_.shared->close(opened->second.memory);
     opened = opened_.erase(opened);
   }
   // Who has told addresses has closed what was replaced before they were last told.
@@ -157,13 +177,13 @@ Outlet Mailboxes::outlet(Edge edge, int to) const {
     return {box.words, box.stride, number(edge)};
   }
   const Mailbox& box = outboxes_.at({edge, to});
-  return {box.words.data(), box.stride, number(edge)};
+  return {box.words, box.stride, number(edge)};
 }
 
 Inlet Mailboxes::inlet(Edge edge, int from) const {
   const Mailbox& box = inboxes_.at({edge, from});
   const auto name = static_cast<uint32_t>(from * kEdges + static_cast<int>(edge) + 1);
-  return {box.words.data(), box.stride, number(edge), waiting_.data(), name};
+  return {box.words, box.stride, number(edge), waiting_.data(), name};
 }
 
 Payload Mailboxes::collect(const MessageEnd& sent) const {
@@ -182,12 +202,12 @@ void Mailboxes::deliver(const MessageEnd& awaited, const Payload& payload) {
 
 Parcel Mailboxes::outgoing(const MessageEnd& sent) const {
   const Mailbox& box = outboxes_.at({sent.edge, sent.peer});
-  return {sent.peer, box.words.data(), sent.words * sizeof(MessageWord)};
+  return {sent.peer, box.words, sent.words * sizeof(MessageWord)};
 }
 
 Parcel Mailboxes::incoming(const MessageEnd& awaited) const {
   const Mailbox& box = inboxes_.at({awaited.edge, awaited.peer});
-  return {awaited.peer, box.words.data(), awaited.words * sizeof(MessageWord)};
+  return {awaited.peer, box.words, awaited.words * sizeof(MessageWord)};
 }
 
 void Mailboxes::count(const std::vector<Edge>& edges) {
@@ -213,9 +233,9 @@ void Mailboxes::ran(const Counts& recorded) {
 }
 
 size_t Mailboxes::bytes() const {
-  size_t total = numbers_.bytes() + waiting_.bytes();
+  size_t total = numbers_.bytes() + waiting_.bytes() + pages_.bytes();
   for (const auto* boxes : {&inboxes_, &outboxes_})
-    for (const auto& [key, box] : *boxes) total += box.words.bytes();
+    for (const auto& [key, box] : *boxes) total += box.own.bytes();
   return total;
 }
 

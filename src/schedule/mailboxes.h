@@ -24,11 +24,18 @@ class Mailboxes {
   ~Mailboxes();
   Mailboxes(const Mailboxes&) = delete;
 
-  // Room for the messages of these schedules, and of no others.
-  void make_room(const std::vector<const Schedule*>& schedules);
+  // Room for the messages of these schedules, and of no others. Where kernels of other processes write it lies
+  // in pages that all ranks share together: of the most bytes that any of them wants, and anew where any of
+  // them wants others.
+  struct Pages {
+    uint64_t bytes = 0;
+    uint64_t are_new = 0;
+  };
+  Pages make_room(const std::vector<const Schedule*>& schedules);
+  void share(const Pages& agreed);
   // An array into which kernels of other ranks write what messages of an edge stand for: memory of whole
-  // pages, as allocate() gave it.
-  void offer(Edge edge, void* array) { offered_[edge] = array; }
+  // pages, of one size on all ranks, as allocate() gave it.
+  void offer(Edge edge, const MemoryPiece& array) { offered_[edge] = array; }
   // Addresses that kernels of other ranks need to write here; and the addresses of other ranks. In between,
   // every rank sends its addresses to every rank that its kernels reach.
   Payload addresses(int for_rank) const;
@@ -68,10 +75,11 @@ class Mailboxes {
  private:
   using Key = std::pair<Edge, int>;
   struct Mailbox {
-    Buffer<MessageWord> words;
+    Buffer<MessageWord> own;  // empty: in shared pages
+    MessageWord* words = nullptr;
     int64_t stride = 0;  // from one message to the next
     size_t room = 0;     // of one message
-    MessageWord* at(uint32_t number) const { return words.data() + (number & 1u) * stride; }
+    MessageWord* at(uint32_t number) const { return words + (number & 1u) * stride; }
   };
   struct Remote {
     MessageWord* words;
@@ -82,10 +90,10 @@ class Mailboxes {
     bool is_named;  // by what was learnt last
   };
   using Boxes = std::map<Key, Mailbox>;
-  using Words = std::map<Key, size_t>;  // of the longest message
-  void fit(Boxes& boxes, const Words& needed);
+  using Words = std::map<Key, size_t>;          // of the longest message
+  bool fit(Boxes& boxes, const Words& needed);  // whether it changes what lies in shared pages
   void renew(Mailbox& box, int peer, size_t room);
-  void retire(Mailbox& box);
+  bool is_shared(int peer) const { return links_.shared && kernels_reach(peer); }
   void* open(int of_rank, const MemoryHandle& handle);
   MessageNumber number(Edge edge) const;
   uint32_t current(Edge edge) const;  // of the message under way
@@ -93,10 +101,11 @@ class Mailboxes {
   Device& device_;
   const Links& links_;
   Boxes inboxes_, outboxes_;
-  // Buffers that other processes may have open: replaced now, and before.
-  std::vector<Buffer<MessageWord>> replaced_, long_replaced_;
+  // Inboxes to which kernels of other processes write; and those that other processes may have open still:
+  // replaced now, and before.
+  Buffer<MessageWord> pages_, replaced_, long_replaced_;
   std::map<Key, Remote> remote_;
-  std::map<Edge, void*> offered_;
+  std::map<Edge, MemoryPiece> offered_;
   std::map<Key, void*> remote_arrays_;
   std::map<std::pair<int, MemoryHandle>, Opened> opened_;
   Buffer<uint32_t> numbers_;  // by edge; what recordings have counted

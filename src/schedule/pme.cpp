@@ -322,8 +322,8 @@ TaskId PmeSum::add_change(Schedule& schedule, const RankView& view, TaskId after
 void PmeSum::offer(const RankView& view, Mailboxes& mailboxes) {
   if (!writes_to_grids_of_peers(view)) return;
   for (MeshMemory& mesh : meshes) {
-    mailboxes.offer(edges_of(mesh.of).spectrum, mesh.spectrum.data());
-    mailboxes.offer(edges_of(mesh.of).potential, mesh.potential.data());
+    mailboxes.offer(edges_of(mesh.of).spectrum, {mesh.spectrum.data(), mesh.spectrum.bytes()});
+    mailboxes.offer(edges_of(mesh.of).potential, {mesh.potential.data(), mesh.potential.bytes()});
   }
 }
 

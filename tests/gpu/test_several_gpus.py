@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
@@ -17,6 +18,7 @@ import pytest
 from running import BAROSTATS, INTEGRATORS, Pair, gpu_count, thermal
 
 import quiltmd
+from quiltmd.engine.libraries import NCCL
 
 pytestmark = pytest.mark.gpu
 
@@ -201,6 +203,30 @@ def test_processes_take_the_fastest_way(warm: Pair, expected: Digest) -> None:
     about = run.describe()
     assert (about["route"], about["why_not_faster"]) == ("peer", "")
     assert quiltmd.digest(run.state()) == expected("nvt")
+
+
+WITH_WINDOWS = 22902  # the version of NCCL that tells the host where windows of other ranks are
+
+
+def nccl_has_windows() -> bool:
+    version = ctypes.c_int()
+    assert ctypes.CDLL(NCCL.path() or NCCL.name).ncclGetVersion(ctypes.byref(version)) == 0
+    return version.value >= WITH_WINDOWS
+
+
+@pytest.mark.parametrize("windows", [True, False])
+@pytest.mark.usefixtures("two_gpus")
+def test_kernels_write_by_windows_of_nccl_where_it_has_them(
+    warm: Pair, expected: Digest, windows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if windows and not nccl_has_windows():
+        pytest.skip("this version of NCCL has no windows")
+    monkeypatch.setenv("NCCL_WIN_ENABLE", str(int(windows)))
+    for mesh in ("distributed", "replicated"):
+        run = simulation(warm, "nvt", PROCESSES, transport="nccl", mesh=mesh)
+        run.run(STEPS)
+        assert run.describe()["route"] == ("nccl windows" if windows else "nccl")
+        assert quiltmd.digest(run.state()) == expected("nvt")
 
 
 def test_two_processes_on_one_gpu_go_by_the_host_and_say_so(warm: Pair, expected: Digest) -> None:

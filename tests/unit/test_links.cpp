@@ -18,6 +18,7 @@
 #include "runtime/link_finder.h"
 #include "transport/local/local_transport.h"
 #include "transport/nccl/nccl_communicator.h"
+#include "transport/nccl/nccl_windows.h"
 
 using namespace quiltmd;
 
@@ -65,10 +66,20 @@ class SharingDevice final : public HostDevice {
     return description;
   }
   Capabilities capabilities() const override { return {.records = true}; }
+  void* allocate(size_t bytes) override {
+    if (!pages_ || bytes == 0 || bytes % kSharedPage != 0) return HostDevice::allocate(bytes);
+    void* const pointer = pages_->allocate(bytes);
+    from_[pointer] = pages_;
+    return pointer;
+  }
   void free(void* pointer) override {
     CHECK(is_at_its_end || !open_memory.is_open(pointer));
-    HostDevice::free(pointer);
+    const auto found = from_.find(pointer);
+    if (found == from_.end()) return HostDevice::free(pointer);
+    found->second->free(pointer);
+    from_.erase(found);
   }
+  void take_pages_from(std::shared_ptr<PageSource> pages) override { pages_ = std::move(pages); }
   MemoryHandle share(const void* pointer) const override {
     if (fault_ == Fault::kNotShared) throw Error("its memory is not to be shared");
     MemoryHandle handle(sizeof pointer);
@@ -94,6 +105,8 @@ class SharingDevice final : public HostDevice {
  private:
   const std::string identity_;
   const Fault fault_;
+  std::shared_ptr<PageSource> pages_;
+  std::map<void*, std::shared_ptr<PageSource>> from_;
   std::vector<MessageWord> elsewhere_ = std::vector<MessageWord>(kSharedPage);
 };
 
@@ -106,7 +119,7 @@ struct Member {
 
 struct Found {
   std::vector<Carrier> carriers;
-  std::string why_not_faster, error;
+  std::string why_not_faster, error, shared_by;
 };
 
 // What each rank finds.
@@ -122,8 +135,8 @@ std::vector<Found> find(const std::vector<Member>& members, MessageRoute route) 
     for (const Member& member : members) settings.machines.push_back(member.machine);
     try {
       const Links links = find_links(executor, rank, device, settings);
-      CHECK(!links.are_in_one_process);
-      found[r] = {links.carriers, links.why_not_faster, ""};
+      found[r] = {links.carriers, links.why_not_faster, "",
+                  links.shared ? links.shared->route() : ""};
     } catch (const Error& error) {
       found[r].error = error.what();
     }
@@ -150,6 +163,7 @@ void kernels_reach_gpus_of_one_machine() {
     for (size_t r = 0; r < 3; ++r)
       for (size_t peer = 0; peer < 3; ++peer)
         CHECK(r == peer || found[r].carriers[peer] == kKernels);
+    for (const Found& one : found) CHECK(one.shared_by == "peer");
     for (const Found& one : found) CHECK(one.why_not_faster.empty() && one.error.empty());
   }
 }
@@ -161,6 +175,37 @@ void nccl_joins_machines_and_kernels_the_gpus_of_each() {
   CHECK(found[1].carriers[2] == kCommunicator && found[2].carriers[1] == kCommunicator);
   const auto forced = find({{"a", 0}, {"b", 0}}, MessageRoute::kNccl);
   CHECK(forced[0].carriers[1] == kCommunicator && forced[1].carriers[0] == kCommunicator);
+}
+
+// As in fake_nccl.cpp.
+enum class Windows { kOpen, kNone, kOfOneTeam };
+void let_there_be(Windows windows) {
+  void* const library = ::dlopen(FAKE_WINDOWS, RTLD_NOW);
+  const auto set = reinterpret_cast<void (*)(int)>(::dlsym(library, "fake_nccl_windows"));
+  set(static_cast<int>(windows));
+}
+
+void kernels_write_by_windows_of_nccl_or_not_at_all() {
+  const std::vector<Member> members{{"a", 0, Fault::kNone, FAKE_WINDOWS},
+                                    {"b", 0, Fault::kNone, FAKE_WINDOWS},
+                                    {"c", 1, Fault::kNone, FAKE_WINDOWS}};
+  const auto expect = [&](bool are_open) {
+    for (const MessageRoute route : {MessageRoute::kAuto, MessageRoute::kNccl}) {
+      const auto found = find(members, route);
+      for (size_t r = 0; r < 3; ++r) {
+        CHECK(found[r].error.empty());
+        CHECK((found[r].shared_by == "nccl windows") == are_open);
+        const size_t far = r == 2 ? 0 : 2;
+        CHECK(found[r].carriers[far] == (are_open ? kKernels : kCommunicator));
+      }
+    }
+  };
+  expect(true);
+  for (const Windows others : {Windows::kNone, Windows::kOfOneTeam}) {
+    let_there_be(others);
+    expect(false);
+  }
+  let_there_be(Windows::kOpen);
 }
 
 void all_fall_back_together_and_say_why() {
@@ -200,26 +245,30 @@ void two_ranks_on_one_gpu_may_be_forced() {
 
 // ---- Memory of other processes -------------------------------------------------------------------
 
-// Messages of these sizes one after the other; each time words reach the other rank, and memory is freed
-// only when nobody has it open.
-void inboxes_of_other_processes() {
+// Messages of these sizes one after the other, longer by a word from one rank than from the other, so that at one
+// size it takes another page, and at the next only one rank's inbox has become too large. Each time words reach
+// the other rank, and memory is freed only when nobody has it open.
+using Share = std::function<std::shared_ptr<SharedMemory>(SharingDevice&, int rank)>;
+void reach_inboxes(const Share& share) {
   const auto ends = make_local_transport(2);
   std::atomic<int> arrived{0};
   const auto run = [&](int rank) {
     SharingDevice device(rank ? "b" : "a");
     Links links = links_by(Carrier::kKernels, 2);
-    links.are_in_one_process = false;
+    links.shared = share(device, rank);
     Executor executor(rank, 2, device, *ends[static_cast<size_t>(rank)], links);
-    for (const size_t words : {10u, 20u, 5u, 400'000u, 400'001u, 900'000u}) {
+    for (const size_t words : {10u, 20u, 5u, 65'536u, 32'767u, 400'000u, 900'000u}) {
       Schedule s({Edge::kForces});
-      const MessageEnd end{Edge::kForces, 1 - rank, words};
-      s.add_send({"send", Priority::kHalo, Stream::kHalo}, {}, end, [&](const Outlet& out) {
-        out.buffer()[words - 1] = {{static_cast<uint32_t>(words)}, out.number.get()};
+      const size_t sent = words + static_cast<size_t>(rank),
+                   awaited = words + static_cast<size_t>(1 - rank);
+      const MessageEnd to{Edge::kForces, 1 - rank, sent}, from{Edge::kForces, 1 - rank, awaited};
+      s.add_send({"send", Priority::kHalo, Stream::kHalo}, {}, to, [&](const Outlet& out) {
+        out.buffer()[sent - 1] = {{static_cast<uint32_t>(sent)}, out.number.get()};
       });
-      s.add_receive({"receive", Priority::kHalo, Stream::kHalo}, {}, end, [&](const Inlet& in) {
-        const volatile MessageWord* const last = in.buffer() + words - 1;
+      s.add_receive({"receive", Priority::kHalo, Stream::kHalo}, {}, from, [&](const Inlet& in) {
+        const volatile MessageWord* const last = in.buffer() + awaited - 1;
         while (last->number != in.number.get()) std::this_thread::yield();
-        if (last->value[0] == words) ++arrived;
+        if (last->value[0] == awaited) ++arrived;
       });
       s.send_before_waiting();
       executor.connect({&s});
@@ -231,8 +280,54 @@ void inboxes_of_other_processes() {
   std::thread other(run, 1);
   run(0);
   other.join();
-  CHECK(arrived == 12);
+  CHECK(arrived == 14);
   CHECK(open_memory.all() == 0);
+}
+
+void inboxes_of_other_processes() {
+  reach_inboxes(
+      [](SharingDevice& device, int) { return std::make_shared<SharedByHandles>(device); });
+}
+
+void inboxes_by_windows() {
+  const auto& library = nccl::load_library(FAKE_WINDOWS);
+  const CommunicatorId id = make_communicator_id(library);
+  reach_inboxes([&](SharingDevice& device, int rank) {
+    device.take_pages_from(make_nccl_pages(library));
+    return make_nccl_windows(
+        make_nccl_communicator(library, id, rank, 2, device, [] { return ""; }));
+  });
+}
+
+// One rank registers, and the other one has failed, which the first learns meanwhile.
+void a_rank_that_fails_ends_the_opening_of_windows() {
+  const auto& library = nccl::load_library(FAKE_WINDOWS);
+  const CommunicatorId id = make_communicator_id(library);
+  std::atomic<bool> has_failed{false}, is_known{false};
+  std::string said;
+  const auto run = [&](int rank) {
+    SharingDevice device(rank ? "b" : "a");
+    device.take_pages_from(make_nccl_pages(library));
+    const auto windows = make_nccl_windows(make_nccl_communicator(
+        library, id, rank, 2, device, [&] { return has_failed ? "rank 1 has ended" : ""; }));
+    const Buffer<MessageWord> memory(device, filling_pages<MessageWord>(1));
+    if (rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      has_failed = true;
+      while (!is_known) std::this_thread::yield();
+      return;
+    }
+    try {
+      windows->agree_on({{memory.data(), memory.bytes()}});
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    is_known = true;
+  };
+  std::thread other(run, 1);
+  run(0);
+  other.join();
+  CHECK(said == "rank 1 has ended");
 }
 
 // ---- Failures --------------------------------------------------------------------------------
@@ -341,10 +436,13 @@ int main() {
   return test::run_all(
       {{"kernels reach GPUs of one machine", kernels_reach_gpus_of_one_machine},
        {"NCCL joins machines", nccl_joins_machines_and_kernels_the_gpus_of_each},
+       {"kernels write by windows of NCCL", kernels_write_by_windows_of_nccl_or_not_at_all},
        {"all fall back together", all_fall_back_together_and_say_why},
        {"what is written must be seen", what_is_written_must_be_seen},
        {"two ranks on one GPU may be forced", two_ranks_on_one_gpu_may_be_forced},
        {"inboxes of other processes", inboxes_of_other_processes},
+       {"inboxes by windows", inboxes_by_windows},
+       {"a rank that fails ends the opening", a_rank_that_fails_ends_the_opening_of_windows},
        {"a failure ends what waits", a_failure_ends_what_waits},
        {"a communicator exchanges both ways", a_communicator_exchanges_both_ways_at_once},
        {"who is given up waits no longer", who_is_given_up_waits_no_longer},

@@ -62,7 +62,15 @@ struct CudaDevice::Impl {
   std::map<int, cudaGraphExec_t> recordings;
   Placing placing = Placing::kInTurn;
   int next_recording = 0;
-  std::set<void*> allocations;
+  std::shared_ptr<PageSource> pages;
+  std::map<void*, std::shared_ptr<PageSource>>
+      allocations;  // and where they come from, if not from CUDA
+  static void free(const std::pair<void* const, std::shared_ptr<PageSource>>& allocation) {
+    if (allocation.second)
+      allocation.second->free(allocation.first);
+    else
+      cudaFree(allocation.first);
+  }
   CompiledKernels compiled;
   std::unique_ptr<Downloads> downloads;
   char* staging = nullptr;
@@ -141,7 +149,7 @@ CudaDevice::~CudaDevice() {
     cudaStreamDestroy(d.contexts[index].stream);
   }
   d.compiled.unload();
-  for (void* pointer : d.allocations) cudaFree(pointer);
+  for (const auto& allocation : d.allocations) Impl::free(allocation);
   cudaFreeHost(d.staging);
   UnusedHostMemory::all().free();
 }
@@ -180,8 +188,9 @@ void* CudaDevice::allocate(size_t bytes) {
   d.use();
   d.refuse_in_recording("allocate memory");
   if (bytes == 0) return nullptr;
-  void* pointer = allocate_on_gpu(bytes);
-  d.allocations.insert(pointer);
+  const auto source = bytes % kSharedPage == 0 ? d.pages : nullptr;
+  void* pointer = source ? source->allocate(bytes) : allocate_on_gpu(bytes);
+  d.allocations.emplace(pointer, source);
   return pointer;
 }
 
@@ -189,7 +198,10 @@ void CudaDevice::free(void* pointer) {
   Impl& d = *impl_;
   if (!pointer) return;
   cudaSetDevice(d.ordinal);
-  if (d.allocations.erase(pointer)) cudaFree(pointer);
+  const auto found = d.allocations.find(pointer);
+  if (found == d.allocations.end()) return;
+  Impl::free(*found);
+  d.allocations.erase(found);
 }
 
 void CudaDevice::copy_in(void* to, const void* from, size_t bytes) {
@@ -280,6 +292,10 @@ void* CudaDevice::open(const MemoryHandle& bytes) {
 void CudaDevice::close(void* pointer) {
   cudaSetDevice(impl_->ordinal);
   cudaIpcCloseMemHandle(pointer);
+}
+
+void CudaDevice::take_pages_from(std::shared_ptr<PageSource> pages) {
+  impl_->pages = std::move(pages);
 }
 
 // A copy to the GPU would be in time only if no work under way were ahead of it in its hardware queue.

@@ -40,6 +40,7 @@ class CudaDevice final : public Device,
   MemoryHandle share(const void* pointer) const override;
   void* open(const MemoryHandle& handle) override;
   void close(void* pointer) override;
+  void take_pages_from(std::shared_ptr<PageSource> pages) override;
   std::shared_ptr<uint32_t> make_host_number() override;
   std::shared_ptr<void> make_host_memory(size_t bytes) override;
   std::unique_ptr<Download> start_download(const std::vector<MemoryPiece>& pieces) override;

@@ -30,6 +30,7 @@ void CudaDevice::fill(void*, int, size_t, Stream) { refuse(); }
 MemoryHandle CudaDevice::share(const void*) const { refuse(); }
 void* CudaDevice::open(const MemoryHandle&) { refuse(); }
 void CudaDevice::close(void*) {}
+void CudaDevice::take_pages_from(std::shared_ptr<PageSource>) { refuse(); }
 std::shared_ptr<uint32_t> CudaDevice::make_host_number() { refuse(); }
 std::shared_ptr<void> CudaDevice::make_host_memory(size_t) { refuse(); }
 std::unique_ptr<Download> CudaDevice::start_download(const std::vector<MemoryPiece>&) { refuse(); }

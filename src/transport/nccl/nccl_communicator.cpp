@@ -20,28 +20,71 @@ constexpr auto kLook = std::chrono::milliseconds(200);
 constexpr auto kPatience =
     std::chrono::seconds(5);  // with a call that is under way, before an abort
 
-class NcclCommunicator final : public Communicator {
+using Failure = std::function<std::string()>;
+
+// Work of a thread that may outlive the thread which waits for it.
+struct Errand {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  std::exception_ptr error;
+};
+
+// Throws what the work throws, and Error when a rank fails meanwhile; then the work goes on.
+void do_unless_failed(std::function<void()> work, const Failure& failure) {
+  const auto errand = std::make_shared<Errand>();
+  std::thread([errand, work = std::move(work)] {
+    std::exception_ptr error;
+    try {
+      work();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::lock_guard lock(errand->mutex);
+    errand->error = error;
+    errand->is_done = true;
+    errand->changed.notify_all();
+  }).detach();
+  std::unique_lock lock(errand->mutex);
+  while (!errand->changed.wait_for(lock, kLook, [&] { return errand->is_done; }))
+    if (const std::string failed = failure(); !failed.empty()) throw Error(failed);
+  if (errand->error) std::rethrow_exception(errand->error);
+}
+
+class Ranks final : public NcclCommunicator, public std::enable_shared_from_this<Ranks> {
  public:
-  NcclCommunicator(const nccl::Library& library, nccl::Comm comm)
-      : library_(library), comm_(comm), watcher_([this] { watch(); }) {}
-  ~NcclCommunicator() override {
+  Ranks(const nccl::Library& library, nccl::Comm comm, Failure failure_of_ranks)
+      : library_(library),
+        comm_(comm),
+        failure_of_ranks_(std::move(failure_of_ranks)),
+        watcher_([this] { watch(); }) {}
+  ~Ranks() override {
     abort();
     watcher_.join();
   }
 
   void exchange(const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
                 void* stream) override {
+    call([&](const nccl::Library& library, nccl::Comm comm) {
+      library.check(library.group_start(), "begin a group");
+      for (const Parcel& p : sends)
+        library.check(library.send(p.memory, p.bytes, nccl::kBytes, p.peer, comm, stream),
+                      "send a message");
+      for (const Parcel& p : receives)
+        library.check(library.receive(p.memory, p.bytes, nccl::kBytes, p.peer, comm, stream),
+                      "receive a message");
+      library.check(library.group_end(), "exchange messages");
+    });
+  }
+
+  void call(const Work& work) override {
     const std::lock_guard lock(calling_);
     if (is_aborted())
       throw Error("messages between GPUs were stopped, because another rank failed");
-    library_.check(library_.group_start(), "begin a group");
-    for (const Parcel& p : sends)
-      library_.check(library_.send(p.memory, p.bytes, nccl::kBytes, p.peer, comm_, stream),
-                     "send a message");
-    for (const Parcel& p : receives)
-      library_.check(library_.receive(p.memory, p.bytes, nccl::kBytes, p.peer, comm_, stream),
-                     "receive a message");
-    library_.check(library_.group_end(), "exchange messages");
+    work(library_, comm_);
+  }
+  void call_together(const Work& work) override {
+    do_unless_failed([held = shared_from_this(), work] { held->call(work); }, failure_of_ranks_);
   }
 
   void abort() noexcept override {
@@ -85,6 +128,7 @@ class NcclCommunicator final : public Communicator {
 
   const nccl::Library& library_;
   const nccl::Comm comm_;
+  const Failure failure_of_ranks_;
   std::timed_mutex calling_;
   mutable std::mutex ending_;  // of what follows
   std::condition_variable ended_;
@@ -92,15 +136,6 @@ class NcclCommunicator final : public Communicator {
   std::string failure_;
   FailureWatch watch_;
   std::thread watcher_;
-};
-
-// Data of a thread that may outlive the thread which waits for it.
-struct Joining {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool is_done = false;
-  nccl::Comm comm = nullptr;
-  std::exception_ptr error;
 };
 
 }  // namespace
@@ -112,36 +147,23 @@ CommunicatorId make_communicator_id(const nccl::Library& library) {
   return {bytes, bytes + sizeof id.bytes};
 }
 
-std::shared_ptr<Communicator> make_nccl_communicator(const nccl::Library& library,
-                                                     const CommunicatorId& bytes, int rank,
-                                                     int ranks, Device& device,
-                                                     const std::function<std::string()>& failure) {
+std::shared_ptr<NcclCommunicator> make_nccl_communicator(const nccl::Library& library,
+                                                         const CommunicatorId& bytes, int rank,
+                                                         int ranks, Device& device,
+                                                         std::function<std::string()> failure) {
   nccl::Id id{};
   if (bytes.size() != sizeof id.bytes)
     throw Error("NCCL received no valid identifier of the ranks' communicator");
   std::memcpy(id.bytes, bytes.data(), sizeof id.bytes);
-  const auto joining = std::make_shared<Joining>();
-  std::thread([&library, &device, id, rank, ranks, joining] {
-    nccl::Comm comm = nullptr;
-    std::exception_ptr error;
-    try {
-      device.enqueue("join ranks", Stream::kMain, [&](void*) {
-        library.check(library.comm_init_rank(&comm, ranks, id, rank), "join the ranks");
-      });
-    } catch (...) {
-      error = std::current_exception();
-    }
-    const std::lock_guard lock(joining->mutex);
-    joining->comm = comm;
-    joining->error = error;
-    joining->is_done = true;
-    joining->changed.notify_all();
-  }).detach();
-  std::unique_lock lock(joining->mutex);
-  while (!joining->changed.wait_for(lock, kLook, [&] { return joining->is_done; }))
-    if (const std::string failed = failure(); !failed.empty()) throw Error(failed);
-  if (joining->error) std::rethrow_exception(joining->error);
-  return std::make_shared<NcclCommunicator>(library, joining->comm);
+  const auto comm = std::make_shared<nccl::Comm>(nullptr);
+  do_unless_failed(
+      [&library, &device, id, rank, ranks, comm] {
+        device.enqueue("join ranks", Stream::kMain, [&](void*) {
+          library.check(library.comm_init_rank(comm.get(), ranks, id, rank), "join the ranks");
+        });
+      },
+      failure);
+  return std::make_shared<Ranks>(library, *comm, std::move(failure));
 }
 
 }  // namespace quiltmd

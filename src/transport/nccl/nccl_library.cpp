@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kUsualName = "libnccl.so.2";
 constexpr const char* kAdvice = "NCCL 2.12 or later (pip install 'quiltmd[nccl]')";
-constexpr int kOldest = 21200;  // 2.12: sends and receives within graphs, from several streams
+constexpr int kOldest = 21200;       // 2.12: sends and receives within graphs, from several streams
+constexpr int kWithWindows = 22902;  // 2.29.2: the host is told the addresses of windows
 
 Library open(const std::string& path) {
   // Only collectives profit from NVLink's multicast, which takes memory all the same.
@@ -31,14 +32,20 @@ Library open(const std::string& path) {
   int version = 0;
   found.check(found.get_version(&version), "tell its version");
   if (version < kOldest) opened.refuse("its version is " + std::to_string(version));
+  if (version < kWithWindows) return found;
+  opened.find("ncclMemAlloc", found.mem_alloc);
+  opened.find("ncclMemFree", found.mem_free);
+  opened.find("ncclCommWindowRegister", found.window_register);
+  opened.find("ncclCommWindowDeregister", found.window_deregister);
+  opened.find("ncclGetPeerDevicePointer", found.get_peer_pointer);
   return found;
 }
 
 }  // namespace
 
-void Library::check(Result result, const char* what) const {
+void Library::check(Result result, const char* what, const char* advice) const {
   if (result != 0)
-    throw Error(std::string("NCCL failed to ") + what + ": " + get_error_string(result));
+    throw Error(std::string("NCCL failed to ") + what + ": " + get_error_string(result) + advice);
 }
 
 const Library& load_library(const std::string& path) {
