@@ -83,7 +83,7 @@ class SharingDevice final : public HostDevice {
   MemoryHandle share(const void* pointer) const override {
     if (fault_ == Fault::kNotShared) throw Error("its memory is not to be shared");
     MemoryHandle handle(sizeof pointer);
-    std::memcpy(handle.data(), &pointer, sizeof pointer);
+    std::memcpy(handle.data(), static_cast<const void*>(&pointer), sizeof pointer);
     return handle;
   }
   void* open(const MemoryHandle& handle) override {
