@@ -147,6 +147,7 @@ def is_read_as_an_expression(made: Any, state: State) -> None:
     [
         lambda pairs: pairs.setCutoffDistance(0.8),
         lambda pairs: pairs.setEnergyFunction("1e-3*a^2/r^9; a=acoef(type1,type2)"),
+        lambda pairs: pairs.addInteractionGroup(set(range(20)), set(range(10, 33))),
     ],
 )
 def test_other_pairs_are_expressions(change: Any, tmp_path: Path, mdanalysis_files: Path) -> None:
@@ -163,7 +164,6 @@ def test_other_pairs_are_expressions(change: Any, tmp_path: Path, mdanalysis_fil
         (lambda pairs, torsions: pairs.setUseSwitchingFunction(True), "the switching distance"),
         (lambda pairs, torsions: pairs.setEnergyFunction("1/r"), "does not converge"),
         (lambda pairs, torsions: pairs.addExclusion(0, 30), "other pairs are excluded"),
-        (lambda pairs, torsions: pairs.addInteractionGroup({1}, {2}), "not supported"),
         (lambda pairs, torsions: torsions.setEnergyFunction("k*(theta-theta1)^4"), "theta1"),
         (lambda pairs, torsions: torsions.setEnergyFunction("scale*k*theta^2"), "scale"),
         (lambda pairs, torsions: torsions.setEnergyFunction("k*(1-cos(theta-phi))"), "phi"),

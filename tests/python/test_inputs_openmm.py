@@ -114,13 +114,21 @@ def test_box_of_the_system_where_coordinates_have_none(
         quiltmd.load(files[0], path, box=[3, 4])
 
 
+def pull_of_two_atoms() -> Any:
+    """On the centre of a group, which is no spring between groups."""
+    force = openmm.CustomCentroidBondForce(1, "x1")
+    force.addGroup([0, 1])
+    force.addBond([0])
+    return force
+
+
 FORCES = {
     "GayBerneForce": openmm.GayBerneForce,
     "DrudeForce": openmm.DrudeForce,
     "MonteCarloBarostat": lambda: openmm.MonteCarloBarostat(1, 300),
     "AmoebaMultipoleForce": openmm.AmoebaMultipoleForce,
     "CustomHbondForce": lambda: openmm.CustomHbondForce("distance(a1,d1)"),
-    "CustomCentroidBondForce": lambda: openmm.CustomCentroidBondForce(1, "x1"),
+    "CustomCentroidBondForce": pull_of_two_atoms,
     "CustomCVForce": lambda: openmm.CustomCVForce("1"),
     "CustomNonbondedForce": lambda: openmm.CustomNonbondedForce("r"),
     "RMSDForce": lambda: openmm.RMSDForce([[0, 0, 0]]),
