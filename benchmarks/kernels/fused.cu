@@ -166,6 +166,18 @@ __device__ void spread_moved(const FusedStep& op, BlockPatches& patches, const M
   spread_far<Order>(op, patches.first + n, atom.local);
 }
 
+// All threads of a block together.
+__device__ __forceinline__ void load_potential(const FusedStep& op, const BlockPatches& patches) {
+  for (int n = 0; n < kBlockBricks; ++n)
+    over_brick(op.bricks, patches.read[n], mesh::brick_memory<float>() + n * op.bricks.words(),
+               op.gather.potential, [](float* to, const float* from) {
+                 __pipeline_memcpy_async(to, from, sizeof(float));
+               });
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+}
+
 // As run_lanes(), with the mesh before and after.
 template <class Group, int Order, class Stage>
 __device__ void run_mesh_lanes(const Stage& stage, const FusedStep& op, const LaneGroups& groups,
@@ -200,14 +212,7 @@ __device__ void run_mesh_lanes(const Stage& stage, const FusedStep& op, const La
   const Vec3d near{from_fixed(slots.force[0][slot], kForceScale),
                    from_fixed(slots.force[1][slot], kForceScale),
                    from_fixed(slots.force[2][slot], kForceScale)};
-  for (int n = 0; n < kBlockBricks; ++n)
-    over_brick(op.bricks, patches.read[n], mesh::brick_memory<float>() + n * op.bricks.words(),
-               op.gather.potential, [](float* to, const float* from) {
-                 __pipeline_memcpy_async(to, from, sizeof(float));
-               });
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
+  load_potential(op, patches);
   if (stores) {
     atom.force = gathered<Order>(op, patches, atom);
     for (int64_t* component : slots.force) component[slot] = 0;
@@ -240,14 +245,7 @@ template <class Stage>
 __device__ void follow(const Stage& stage, const FusedStep& op, BlockPatches& patches) {
   __syncthreads();
   wait_for_forces(stage);
-  for (int n = 0; n < kBlockBricks; ++n)
-    over_brick(op.bricks, patches.read[n], mesh::brick_memory<float>() + n * op.bricks.words(),
-               op.gather.potential, [](float* to, const float* from) {
-                 __pipeline_memcpy_async(to, from, sizeof(float));
-               });
-  __pipeline_commit();
-  __pipeline_wait_prior(0);
-  __syncthreads();
+  load_potential(op, patches);
 }
 
 template <class Stage, int Order>

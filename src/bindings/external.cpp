@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "bindings/convert.h"
+#include "computes/external/operations.h"
 #include "computes/external/plain_forces.h"
 #include "math/fixed.h"
 #include "math/symmetric.h"
@@ -107,7 +108,7 @@ class PlainResults {
   static constexpr double kLargestPlainEnergy = 1e9;  // kJ/mol
 
   static ForceSums take_in_parts(std::span<const double> components, const ExternalOutput& out) {
-    constexpr size_t kPart = 3 << 10;  // as a block of a GPU takes at once
+    constexpr size_t kPart = kNumbersAtOnce;
     ForceSums sums;
     for (size_t k = 0; k < components.size(); k += kPart) {
       const size_t end = std::min(k + kPart, components.size());

@@ -175,10 +175,9 @@ struct Executor::Run final : Post {
 
 namespace {
 
-MovesWith moves_with(const Task& task) {
-  if (task.balance == Balance::kMovesWithComputes) return MovesWith::kComputes;
-  const bool stays = task.balance == Balance::kStays || !task.awaits.empty() || !task.sends.empty();
-  return stays ? MovesWith::kNothing : MovesWith::kPatches;
+Balance balance_of(const Task& task) {
+  const bool is_message = !task.awaits.empty() || !task.sends.empty();
+  return is_message && task.balance == Balance::kMovesWithPatches ? Balance::kStays : task.balance;
 }
 
 }  // namespace
@@ -197,7 +196,7 @@ void Executor::run(const Schedule& schedule, const RunContext& context) {
       auto message = transport_.wait([&run](int rank) { return run.awaits(rank); });
       if (!message) throw PeerFailed(transport_.failure());
       run.take(std::move(*message));
-      note(kWait, Stream::kMain, begin, MovesWith::kNothing);
+      note(kWait, Stream::kMain, begin, Balance::kStays);
       continue;
     }
     const TaskId id = run.pop();
@@ -208,7 +207,7 @@ void Executor::run(const Schedule& schedule, const RunContext& context) {
     device_.label_launches(0);
     run.send(id);
     run.mark(id);
-    note(task.name, task.stream, begin, moves_with(task));
+    note(task.name, task.stream, begin, balance_of(task));
     run.finish(id);
     ++done;
   }
@@ -362,10 +361,10 @@ Payload Executor::await(int from, int edge) {
   return std::move(arrived_.extract(expected).mapped());
 }
 
-void Executor::note(const std::string& name, Stream stream, double begin, MovesWith with) {
+void Executor::note(const std::string& name, Stream stream, double begin, Balance balance) {
   const double end = clock_seconds();
   TaskTime& time = times_[name];
-  time.with = with;
+  time.balance = balance;
   time.add(end - begin);
   if (keeps_spans_) spans_.push_back({name, stream, begin, end});
 }
@@ -393,9 +392,9 @@ Executor::Undisturbed Executor::undisturbed() const {
   Undisturbed found;
   for (const auto& [name, time] : times_) {
     if (name == kWait) continue;
-    (time.with == MovesWith::kComputes  ? found.of_computes
-     : time.with == MovesWith::kPatches ? found.of_patches
-                                        : found.staying) += time.undisturbed();
+    (time.balance == Balance::kMovesWithComputes  ? found.of_computes
+     : time.balance == Balance::kMovesWithPatches ? found.of_patches
+                                                  : found.staying) += time.undisturbed();
   }
   return found;
 }

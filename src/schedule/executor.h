@@ -21,11 +21,8 @@
 
 namespace quiltmd {
 
-// With what a task would go to another rank: in proportion to list entries, or to atoms; messages stay.
-enum class MovesWith { kComputes, kPatches, kNothing };
-
 struct TaskTime {
-  MovesWith with = MovesWith::kNothing;
+  Balance balance = Balance::kStays;  // of the task; messages stay
   int64_t calls = 0;
   double seconds = 0;
   // Since measurements began: calls, and the shortest of them, which nothing else on the machine
@@ -116,7 +113,7 @@ class Executor {
   void join(const Run& run);
   Payload await(int from, int edge);
   void send_gathered(int to, Payload payload);
-  void note(const std::string& name, Stream stream, double begin, MovesWith with);
+  void note(const std::string& name, Stream stream, double begin, Balance balance);
   void note(MessageEvent event);  // at this time
   int label_of(const Task& task);
 

@@ -267,7 +267,12 @@ void alchemical_forces(const AlchemicalForces& op, CudaContext& context) {
       op.energy ? (BlockSum::kStates + static_cast<size_t>(op.state_count)) * sizeof(int64_t) : 0;
   SoftForms::with(op.core.form, [&]<class Form>(Form) {
     launch(context,
-           {AlchemicalForces::kName, blocks, kThreads, shared, Start::kEarly, 1, 1, Urgency::kLow},
+           {.name = AlchemicalForces::kName,
+            .blocks = blocks,
+            .threads = kThreads,
+            .shared = shared,
+            .start = Start::kEarly,
+            .urgency = Urgency::kLow},
            op.energy ? alchemical_forces_kernel<true, Form> : alchemical_forces_kernel<false, Form>,
            op);
   });

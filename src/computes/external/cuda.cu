@@ -19,8 +19,8 @@ constexpr unsigned kMostSending = 256;
 // Positions that a thread looks up before it needs the first.
 constexpr int kSentAtOnce = 4;
 // Numbers of host memory likewise: each takes a microsecond or two.
-constexpr int kReadAtOnce = 24;
-constexpr int kPart = kReadAtOnce * kThreads;
+constexpr int kReadAtOnce = kNumbersAtOnce / kThreads;
+static_assert(kReadAtOnce * kThreads == kNumbersAtOnce);
 
 __device__ __forceinline__ int first_of_thread() {
   return static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
@@ -109,9 +109,10 @@ __global__ void await_providers_kernel(const __grid_constant__ AwaitProviders op
   const int others = static_cast<int>(gridDim.x) - 1;
   const int first_part = looks ? 0 : static_cast<int>(blockIdx.x) - 1;
   const int end = looks && others > 0 ? 0 : op.count;
-  for (int begin = first_part * kPart; begin < end; begin += max(others, 1) * kPart) {
+  for (int begin = first_part * kNumbersAtOnce; begin < end;
+       begin += max(others, 1) * kNumbersAtOnce) {
     if (threadIdx.x == 0 && !looks)
-      await_answer(op, static_cast<uint32_t>(min(begin + kPart, op.count)));
+      await_answer(op, static_cast<uint32_t>(min(begin + kNumbersAtOnce, op.count)));
     __syncthreads();
     const int first = begin + static_cast<int>(threadIdx.x);
     int64_t read[kReadAtOnce];
@@ -189,7 +190,7 @@ void ask_providers(const AskProviders& op, CudaContext& context) {
       ask_providers_kernel);
 }
 void await_providers(const AwaitProviders& op, CudaContext& context) {
-  const unsigned parts = blocks_for(op.count, kPart);
+  const unsigned parts = blocks_for(op.count, kNumbersAtOnce);
   const unsigned blocks = parts > 1 ? std::min(parts + 1, kMostBlocks) : 1;
   launch(context, {AwaitProviders::kName, blocks, kThreads, 0, Start::kEarly},
          await_providers_kernel, op);

@@ -31,6 +31,9 @@ struct ExternalAtoms {
   }
 };
 
+// Numbers of an answer that a block of a GPU takes at once, and that the host therefore gives at once.
+inline constexpr int kNumbersAtOnce = 3072;
+
 // Where a question goes, in host memory.
 struct Sheet {
   double* words;
